@@ -1,0 +1,79 @@
+package io.nrt4j.concurrent;
+
+import java.util.Objects;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * A bounded last-in-first-out pool under a lock. Allocates nothing after construction.
+ *
+ * <p>Threads: any; {@code slots} and {@code top} are read and written under the lock. Ports {@code locked_stack<T, N>}.
+ *
+ * @param <E> type of the elements.
+ */
+public final class LockedStack<E> {
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Object[] slots;
+    private int top;
+
+    /**
+     * Makes an empty stack.
+     *
+     * @param capacity most elements that it holds.
+     */
+    public LockedStack(final int capacity) {
+        slots = new Object[capacity];
+    }
+
+    /**
+     * Puts an element on top.
+     *
+     * @param element not null.
+     * @throws IllegalStateException if the stack is full: an element came back twice.
+     */
+    public void push(final E element) {
+        Objects.requireNonNull(element);
+        lock.lock();
+        try {
+            if (top == slots.length) {
+                throw new IllegalStateException("more than " + slots.length + " elements came back: " + element);
+            }
+            slots[top++] = element;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Takes the top element.
+     *
+     * @return null if the stack is empty.
+     */
+    @SuppressWarnings("unchecked") // only elements of type E are stored
+    public E pop() {
+        lock.lock();
+        try {
+            if (top == 0) {
+                return null;
+            }
+            final E element = (E) slots[--top];
+            slots[top] = null;
+            return element;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Number of elements; a snapshot.
+     *
+     * @return 0 to the capacity.
+     */
+    public int size() {
+        lock.lock();
+        try {
+            return top;
+        } finally {
+            lock.unlock();
+        }
+    }
+}
