@@ -218,6 +218,11 @@ public final class KvLeader implements AutoCloseable {
         return server != null;
     }
 
+    /** The server while this instance leads, else null. */
+    KvServer server() {
+        return server;
+    }
+
     /**
      * What this host calls itself in the rendezvous; the same for all processes of this user and port, and for no other host.
      *
