@@ -137,6 +137,8 @@ public final class KvLeader implements AutoCloseable {
             }
             pauseUnlessClosing();
         }
+        // Closed before the loop was entered: what the starting thread took is still held.
+        stopQuietly();
     }
 
     private void pauseUnlessClosing() {

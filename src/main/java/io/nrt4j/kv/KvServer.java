@@ -150,9 +150,17 @@ public final class KvServer implements AutoCloseable {
 
     /** Waits in the selector, no longer than until something has to be looked at. */
     private final class SelectorIdle implements IdleStrategy {
+        /**
+         * Written by the waking thread before it wakes the selector, read and cleared by the server's. The selector alone is not
+         * enough: the {@code selectNow} of a duty cycle eats its wake-up.
+         */
+        private volatile boolean woken;
+
         @Override
         public void idle(final int workCount) {
-            if (workCount == 0) {
+            if (woken) {
+                woken = false;
+            } else if (workCount == 0) {
                 try {
                     selector.select(timeoutMs());
                 } catch (final IOException ex) {
@@ -163,6 +171,7 @@ public final class KvServer implements AutoCloseable {
 
         @Override
         public void wakeUp() {
+            woken = true;
             selector.wakeup();
         }
     }

@@ -325,6 +325,18 @@ class KvLeaderTest {
     }
 
     @Test
+    void closeRightAfterStartGivesEverythingBack() {
+        for (int i = 0; i < 200; i++) {
+            start().close();
+            final KvLockFile lock = hold();
+            lock.release();
+        }
+        try (KvLeader leader = start()) {
+            assertThat(leader.isLeader()).isTrue();
+        }
+    }
+
+    @Test
     void closeEndsAllThreads() {
         final KvLeader leader = start();
         final KvLeader follower = start();
