@@ -217,9 +217,9 @@ public final class KvServer implements AutoCloseable {
         return thread;
     }
 
-    /** Waits until the server has ended, be it closed or failed. */
-    void awaitEnd() throws InterruptedException {
-        ended.await();
+    /** Waits for the server's end, be it closed or failed; false if it goes on after the given time. */
+    boolean awaitEnd(final long timeoutMs) throws InterruptedException {
+        return ended.await(timeoutMs, TimeUnit.MILLISECONDS);
     }
 
     /** One duty cycle: who is ready, who is overdue. Returns how much was done. */

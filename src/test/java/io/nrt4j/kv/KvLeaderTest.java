@@ -129,6 +129,20 @@ class KvLeaderTest {
     }
 
     @Test
+    void aLockFileThatIsRemovedIsMadeAnewWithTheSameIdentity() throws IOException {
+        try (KvLeader leader = start(); KvLeader follower = start()) {
+            final String identity = identity(leader);
+            assertThat(identity(follower)).isEqualTo(identity);
+            final long epoch = leader.server().epoch();
+            Files.delete(lockFile());
+            Await.until(LIMIT, "another server", () -> Files.exists(lockFile())
+                && (leader.isLeader() && leader.server().epoch() != epoch || follower.isLeader()));
+            Await.until(LIMIT, "the identity", () -> Files.readString(lockFile()).contains("identity " + identity + "\n"));
+            assertThat(get(leader.ownServer(), "hostname", false, OPTIONS)).startsWith(identity + "\0");
+        }
+    }
+
+    @Test
     void twoHostsWithOneNameAreTwo(@TempDir final Path otherFolder) {
         final int otherPort = FreePorts.next();
         try (KvLeader one = start(); KvLeader other = KvLeader.start(config(otherFolder, otherPort))) {
