@@ -12,6 +12,9 @@ module io.nrt4j {
     exports io.nrt4j.concurrent;
     exports io.nrt4j.net;
     exports io.nrt4j.sendrecv;
+    exports io.nrt4j.net.loopback;
 
     uses io.nrt4j.net.NetTransportProvider;
+
+    provides io.nrt4j.net.NetTransportProvider with io.nrt4j.net.loopback.LoopbackTransportProvider;
 }
