@@ -44,6 +44,7 @@ final class Communicator {
     private boolean connecting;
     private long publishedEpoch;
     private long nextWatchNs;
+    private boolean handleTaken;
     private long takenSinceNs;
     private long netComm = NetTransport.NOT_YET;
     private MrCache mrCache;
@@ -179,13 +180,23 @@ final class Communicator {
         nextWatchNs = whenNs;
     }
 
-    /** Since when the published handle is known to be taken; 0 while it is not. */
+    /** Whether the published handle was found taken. */
+    boolean isHandleTaken() {
+        return handleTaken;
+    }
+
+    /** When it was first found taken. */
     long takenSinceNs() {
         return takenSinceNs;
     }
 
-    void setTakenSinceNs(final long sinceNs) {
-        takenSinceNs = sinceNs;
+    void handleFoundTaken(final long nowNs) {
+        handleTaken = true;
+        takenSinceNs = nowNs;
+    }
+
+    void handleFoundInPlace() {
+        handleTaken = false;
     }
 
     /** Connect machine: the transport has connected. The status follows, and publishes this. */

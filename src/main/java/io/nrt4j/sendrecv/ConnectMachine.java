@@ -173,7 +173,7 @@ final class ConnectMachine {
             return work;
         }
         comm.setPublishedEpoch(comm.kvRequest().serverEpoch());
-        comm.setTakenSinceNs(0);
+        comm.handleFoundInPlace();
         comm.setNextWatchNs(clock.nanoTime() + WATCH_INTERVAL_NS);
         closeKv(comm);
         transition(comm, CommStatus.NET_CONNECT, "handle published");
@@ -217,11 +217,11 @@ final class ConnectMachine {
             return 0; // the server is between two leaders: look again
         }
         if (found) {
-            comm.setTakenSinceNs(0);
+            comm.handleFoundInPlace();
         } else if (otherServer) {
             publish(comm, "another server: publishes again");
-        } else if (comm.takenSinceNs() == 0) {
-            comm.setTakenSinceNs(nowNs);
+        } else if (!comm.isHandleTaken()) {
+            comm.handleFoundTaken(nowNs);
         } else if (nowNs - comm.takenSinceNs() > TAKEN_LIMIT_NS) {
             publish(comm, "taken, but nobody connected: publishes again");
         }
