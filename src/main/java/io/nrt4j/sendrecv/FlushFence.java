@@ -3,7 +3,6 @@ package io.nrt4j.sendrecv;
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.NrtTensor;
-import io.nrt4j.concurrent.NanoClock;
 import io.nrt4j.net.NetTransport;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
@@ -22,7 +21,6 @@ final class FlushFence {
     private final LockedNet net;
     private final NetTransport transport;
     private final int lnc;
-    private final NanoClock clock;
     private final long sendComm;
     private final long recvComm;
     private final NrtTensor buffer;
@@ -31,7 +29,6 @@ final class FlushFence {
     private FlushFence(
         final LockedNet net,
         final int lnc,
-        final NanoClock clock,
         final long sendComm,
         final long recvComm,
         final NrtTensor buffer,
@@ -39,7 +36,6 @@ final class FlushFence {
         this.net = net;
         this.transport = net.transport();
         this.lnc = lnc;
-        this.clock = clock;
         this.sendComm = sendComm;
         this.recvComm = recvComm;
         this.buffer = buffer;
@@ -51,7 +47,7 @@ final class FlushFence {
      *
      * @throws NrtException when it cannot, or not before the deadline.
      */
-    static FlushFence open(final LockedNet net, final int lnc, final NanoClock clock, final long deadlineNs) {
+    static FlushFence open(final LockedNet net, final int lnc, final long deadlineNs) {
         final NetTransport transport = net.transport();
         final int nic = transport.nicOf(lnc);
         final byte[] handle = new byte[NetTransport.HANDLE_BYTES];
@@ -68,11 +64,11 @@ final class FlushFence {
                     recvComm = transport.accept(listenComm);
                 }
                 transport.progress();
-                pause(round, clock, deadlineNs, () -> "lnc " + lnc + " could not connect to itself over " + transport.name());
+                pause(round, deadlineNs, () -> "lnc " + lnc + " could not connect to itself over " + transport.name());
             }
             buffer = NrtTensor.allocate(BUFFER_BYTES);
             final long registration = transport.regMr(recvComm, buffer.address(), BUFFER_BYTES, buffer.placement());
-            return new FlushFence(net, lnc, clock, sendComm, recvComm, buffer, registration);
+            return new FlushFence(net, lnc, sendComm, recvComm, buffer, registration);
         } catch (final RuntimeException ex) {
             if (sendComm != NetTransport.NOT_YET) {
                 transport.closeSend(sendComm);
@@ -96,7 +92,7 @@ final class FlushFence {
      * Returns when the data of receives that tested complete before is in memory.
      *
      * @param failed     asked while waiting: why the LNC has failed, or null.
-     * @param deadlineNs end of the wait.
+     * @param deadlineNs end of the wait, by {@link System#nanoTime()}: it blocks the caller, whatever clock the machines go by.
      * @throws NrtException TIMEOUT at the deadline; another status when the fence or the LNC fails.
      */
     void flush(final Supplier<Throwable> failed, final long deadlineNs) {
@@ -104,12 +100,12 @@ final class FlushFence {
         long request = net.iflush(recvComm, buffer.address(), BUFFER_BYTES, registration);
         for (int round = 0; request == NetTransport.NOT_YET; round++) {
             checkAlive(failed);
-            pause(round, clock, deadlineNs, late);
+            pause(round, deadlineNs, late);
             request = net.iflush(recvComm, buffer.address(), BUFFER_BYTES, registration);
         }
         for (int round = 0; net.test(request) == NetTransport.PENDING; round++) {
             checkAlive(failed);
-            pause(round, clock, deadlineNs, late);
+            pause(round, deadlineNs, late);
         }
     }
 
@@ -120,8 +116,8 @@ final class FlushFence {
         }
     }
 
-    private static void pause(final int round, final NanoClock clock, final long deadlineNs, final Supplier<String> late) {
-        if (clock.nanoTime() - deadlineNs > 0) {
+    private static void pause(final int round, final long deadlineNs, final Supplier<String> late) {
+        if (System.nanoTime() - deadlineNs > 0) {
             throw new NrtException(NrtStatus.TIMEOUT, late.get() + " within its time limit");
         }
         if (round < SPINS) {

@@ -74,7 +74,7 @@ final class LncContext {
             new ConnectMachine(lnc, transport, rendezvous, config.connectTimeout().toNanos(), clock);
         service = new LncService(this, handover, machine, net, signal);
         thread = new AgentThread(service, signal, this::onServiceFailure);
-        fence = FlushFence.open(net, lnc, clock, deadlineNs);
+        fence = FlushFence.open(net, lnc, deadlineNs);
     }
 
     void start() {
@@ -177,7 +177,7 @@ final class LncContext {
     }
 
     void flush() {
-        fence.flush(this::fatal, clock.nanoTime() + flushTimeoutNs);
+        fence.flush(this::fatal, System.nanoTime() + flushTimeoutNs);
     }
 
     /**
