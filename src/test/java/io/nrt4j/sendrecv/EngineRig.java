@@ -92,9 +92,17 @@ final class EngineRig implements AutoCloseable {
 
     static Pair connect(final NrtAsyncSendRecv from, final int fromLnc, final NrtAsyncSendRecv to, final int toLnc) {
         final Pair pair = begin(from, fromLnc, to, toLnc);
-        awaitConnected(from, pair.send());
-        awaitConnected(to, pair.recv());
+        awaitConnected(from, to, pair);
         return pair;
+    }
+
+    /** Both ends in turn, so that the one that fails is the one that is named. */
+    static void awaitConnected(final NrtAsyncSendRecv from, final NrtAsyncSendRecv to, final Pair pair) {
+        Await.until(LIMIT, () -> pair + " in " + from + " and " + to, () -> {
+            assertThat(to.testComm(pair.recv())).as("%s; %s", to.lastError(), pair).isEqualTo(NrtStatus.SUCCESS);
+            assertThat(from.testComm(pair.send())).as("%s; %s", from.lastError(), pair).isEqualTo(NrtStatus.SUCCESS);
+            return pair.send().connected() && pair.recv().connected();
+        });
     }
 
     static void awaitConnected(final NrtAsyncSendRecv engine, final SendRecvComm comm) {
