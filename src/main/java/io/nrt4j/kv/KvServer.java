@@ -32,8 +32,8 @@ import org.slf4j.LoggerFactory;
  * <p>It expects anything at its port. A connection is dropped at the first byte that cannot begin a frame, and when a first byte,
  * the rest of a frame or the taking of an answer lets it wait longer than the limit; a client that once sent a right frame may be
  * silent between frames for ever. When all places are taken, the connection that never said anything right and has been silent for
- * longest gives way, else the client that has been between two frames for longest (it comes again, see {@link KvClient}), else the
- * new one is refused. Strangers are logged at most once a second.
+ * longest gives way, but not before it had time for its first word; else the client that has been between two frames for longest (it
+ * comes again, see {@link KvClient}); else the new one waits in the kernel's queue. Strangers are logged at most once a second.
  *
  * <p>Threads: everything is done by the server's own thread, or, when it is not started, by the one that calls {@link #doWork()}.
  * {@code close} and the accessors may be called by any.
@@ -44,6 +44,8 @@ public final class KvServer implements AutoCloseable {
     private static final int ACCEPTS_PER_CYCLE = 64;
     private static final int CHECKS_PER_LIMIT = 8;
     private static final long ACCEPT_PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(100);
+    private static final long FULL_PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(2);
+    private static final long FIRST_WORD_GRACE_NS = TimeUnit.MILLISECONDS.toNanos(100);
     private static final long CLOSE_TIMEOUT_MS = 5000;
 
     /** Accepts a connection; a seam for tests. */
@@ -245,15 +247,19 @@ public final class KvServer implements AutoCloseable {
     private int accept(final long nowNs) {
         int accepted = 0;
         while (accepted < ACCEPTS_PER_CYCLE) {
+            final boolean full = connections.size() >= options.maxConnections();
+            if (full && (accepted > 0 || !makeRoom(nowNs))) {
+                // Nobody is sent away: the kernel keeps those who wait.
+                pauseAccepting(nowNs, FULL_PAUSE_NS);
+                return accepted;
+            }
             final SocketChannel channel;
             try {
                 channel = acceptor.accept(listener);
             } catch (final IOException ex) {
                 // Most likely there are no file descriptors left: the listener stays ready, and asking on would only spin.
                 strangers.say("KV server at " + KvAddress.text(address) + " cannot accept: " + KvAddress.reason(ex));
-                acceptPausing = true;
-                acceptResumeNs = nowNs + ACCEPT_PAUSE_NS;
-                listenerKey.interestOps(0);
+                pauseAccepting(nowNs, ACCEPT_PAUSE_NS);
                 return accepted;
             }
             if (channel == null) {
@@ -265,6 +271,12 @@ public final class KvServer implements AutoCloseable {
         return accepted;
     }
 
+    private void pauseAccepting(final long nowNs, final long pauseNs) {
+        acceptPausing = true;
+        acceptResumeNs = nowNs + pauseNs;
+        listenerKey.interestOps(0);
+    }
+
     private void resumeAccepting(final long nowNs) {
         if (acceptPausing && nowNs - acceptResumeNs >= 0) {
             acceptPausing = false;
@@ -273,11 +285,6 @@ public final class KvServer implements AutoCloseable {
     }
 
     private void admit(final SocketChannel channel, final long nowNs) {
-        if (connections.size() >= options.maxConnections() && !makeRoom()) {
-            strangers.say("KV server at " + KvAddress.text(address) + " refuses a connection: it has " + connections.size());
-            closeQuietly(channel);
-            return;
-        }
         try {
             connections.add(new KvConnection(channel, selector, store, seal, nowNs));
         } catch (final IOException | RuntimeException ex) {
@@ -287,10 +294,11 @@ public final class KvServer implements AutoCloseable {
     }
 
     /** Drops the connection that is missed least. */
-    private boolean makeRoom() {
+    private boolean makeRoom(final long nowNs) {
         KvConnection least = null;
         for (final KvConnection connection : connections) {
-            if ((!connection.isValid() || connection.isBetweenFrames()) && (least == null || isMissedLess(connection, least))) {
+            final boolean mayGo = connection.isValid() ? connection.isBetweenFrames() : nowNs - connection.sinceNs() >= FIRST_WORD_GRACE_NS;
+            if (mayGo && (least == null || isMissedLess(connection, least))) {
                 least = connection;
             }
         }

@@ -1,0 +1,258 @@
+package io.nrt4j.kv;
+
+import static io.nrt4j.kv.KvTesting.LIMIT;
+import static io.nrt4j.kv.KvTesting.awaitConnections;
+import static io.nrt4j.kv.KvTesting.bytes;
+import static io.nrt4j.kv.KvTesting.concat;
+import static io.nrt4j.kv.KvTesting.connect;
+import static io.nrt4j.kv.KvTesting.get;
+import static io.nrt4j.kv.KvTesting.loopback;
+import static io.nrt4j.kv.KvTesting.openDescriptors;
+import static io.nrt4j.kv.KvTesting.request;
+import static io.nrt4j.kv.KvTesting.set;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.nrt4j.testing.Await;
+import java.io.IOException;
+import java.net.Socket;
+import java.nio.channels.ServerSocketChannel;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/** Everything that may come along at an open port, while a healthy client sets and gets beside it. */
+@Tag("slow")
+class KvStrangersTest {
+    private static final KvOptions OPTIONS = KvOptions.DEFAULT.withFrameTimeLimit(1, TimeUnit.SECONDS);
+    private static final long MAX_HEAP_GROWTH = 20L << 20;
+    private static final Duration SLOWEST_REQUEST = Duration.ofSeconds(2);
+
+    private final List<Long> logTimesNs = new ArrayList<>();
+    private final List<Socket> sockets = new ArrayList<>();
+    private KvServer server;
+    private Healthy healthy;
+    private int descriptorsBefore;
+    private long heapBefore;
+
+    /** A client that sets and gets all the time and notes the slowest request. */
+    private static final class Healthy extends Thread {
+        private final KvServer server;
+        private final AtomicReference<Throwable> failure = new AtomicReference<>();
+        private volatile boolean running = true;
+        private volatile long slowestNs;
+        private volatile int rounds;
+
+        Healthy(final KvServer server) {
+            super("healthy-client");
+            this.server = server;
+        }
+
+        @Override
+        public void run() {
+            try {
+                while (running) {
+                    final long startNs = System.nanoTime();
+                    set(server.address(), "healthy" + rounds % 10, "value" + rounds, OPTIONS);
+                    assertThat(get(server.address(), "healthy" + rounds % 10, true, OPTIONS)).isEqualTo("value" + rounds);
+                    slowestNs = Math.max(slowestNs, System.nanoTime() - startNs);
+                    rounds++;
+                    Thread.sleep(1); // a pace, so that the machine's ports last
+                }
+            } catch (final Throwable ex) { // an assertion too
+                failure.set(ex);
+            }
+        }
+    }
+
+    @BeforeEach
+    void start() {
+        server = new KvServer(loopback(0), Map.of(), OPTIONS, ServerSocketChannel::accept, line -> logTimesNs.add(System.nanoTime()))
+            .start();
+        for (int i = 0; i < 200; i++) {
+            set(server.address(), "warm", "up", OPTIONS);
+        }
+        awaitConnections(server, 0);
+        heapBefore = heapUsed();
+        descriptorsBefore = openDescriptors();
+        healthy = new Healthy(server);
+        healthy.start();
+        final Healthy client = healthy;
+        Await.until(LIMIT, "a healthy client", () -> client.rounds > 3);
+    }
+
+    @AfterEach
+    void healthyAndNothingLeaked() throws Exception {
+        final int rounds = healthy.rounds;
+        Await.until(LIMIT, () -> "the healthy client goes on; failure " + healthy.failure.get(), () -> healthy.rounds > rounds + 3);
+        healthy.running = false;
+        healthy.join(LIMIT.toMillis());
+        for (final Socket socket : sockets) {
+            socket.close();
+        }
+        assertThat(healthy.failure.get()).isNull();
+        assertThat(Duration.ofNanos(healthy.slowestNs)).isLessThan(SLOWEST_REQUEST);
+        awaitConnections(server, 0);
+        Await.until(LIMIT, () -> descriptorsBefore + " descriptors before, now " + openDescriptors(),
+            () -> openDescriptors() <= descriptorsBefore);
+        assertThat(heapUsed() - heapBefore).as("growth of the heap").isLessThan(MAX_HEAP_GROWTH);
+        server.close();
+        for (int i = 1; i < logTimesNs.size(); i++) {
+            assertThat(logTimesNs.get(i) - logTimesNs.get(i - 1)).as("between two lines").isGreaterThan(990_000_000);
+        }
+    }
+
+    private static long heapUsed() {
+        long least = Long.MAX_VALUE;
+        for (int i = 0; i < 3; i++) {
+            System.gc();
+            least = Math.min(least, Runtime.getRuntime().totalMemory() - Runtime.getRuntime().freeMemory());
+        }
+        return least;
+    }
+
+    private Socket open() throws IOException {
+        final Socket socket = connect(server.address());
+        sockets.add(socket);
+        return socket;
+    }
+
+    private void awaitStrangersGone() {
+        Await.until(LIMIT, () -> server.connectionCount() + " connections", () -> server.connectionCount() <= 1);
+    }
+
+    @Test
+    void tenThousandConnectionsResetAtOnce() throws IOException {
+        for (int i = 0; i < 10_000; i++) {
+            try (Socket socket = connect(server.address())) {
+                socket.setSoLinger(true, 0);
+            }
+        }
+        awaitStrangersGone();
+    }
+
+    @Test
+    void someBytesAndThenSilence() throws IOException {
+        final byte[] frames = concat(request(KvFrame.SET, "stranger", "v"), request(KvFrame.SET, "stranger", "v"));
+        for (final int sent : new int[] {0, 1, 1155, 1157, 2312}) {
+            for (int i = 0; i < 20; i++) {
+                open().getOutputStream().write(frames, 0, sent);
+            }
+        }
+        // 20 of 2312 bytes are valid clients, which may be silent.
+        Await.until(LIMIT, () -> server.connectionCount() + " connections", () -> server.connectionCount() <= 21);
+    }
+
+    @Test
+    void tenThousandMutatedFrames() throws IOException {
+        final Random random = new Random(20261129);
+        for (int i = 0; i < 10_000; i++) {
+            final byte[] frame = request(1 + random.nextInt(4), "key" + random.nextInt(100), "x".repeat(random.nextInt(900)));
+            for (int change = random.nextInt(4); change >= 0; change--) {
+                final int at = random.nextInt(3) == 0 ? random.nextInt(frame.length) : random.nextInt(160);
+                frame[at] = (byte) random.nextInt(256);
+            }
+            try (Socket socket = connect(server.address())) {
+                socket.setSoLinger(true, 0);
+                socket.getOutputStream().write(frame, 0, random.nextInt(8) == 0 ? random.nextInt(frame.length) : frame.length);
+            } catch (final IOException ex) {
+                assertThat(ex).hasMessageMatching("(?i).*(reset|broken pipe).*");
+            }
+        }
+        awaitStrangersGone();
+    }
+
+    @Test
+    void anHttpRequestABannerAndZeros() throws IOException {
+        for (final String said : new String[] {"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "SSH-2.0-x\r\n", "\0".repeat(1156),
+            "\u0016\u0003\u0001\u0002\u0000\u0001", "\u0004", "\u00ff"}) {
+            final Socket socket = open();
+            socket.getOutputStream().write(bytes(said));
+            KvTesting.awaitCut(socket);
+        }
+    }
+
+    @Test
+    void aStreamOfFiftyMegabytes() throws IOException {
+        // Of anything, and of frames that are right until far into it.
+        for (final byte[] chunk : new byte[][] {bytes("x".repeat(64 << 10)), concat(request(KvFrame.SET, "k", "v"), bytes("x"))}) {
+            long sent = 0;
+            try (Socket socket = connect(server.address())) {
+                while (sent < 50L << 20) {
+                    socket.getOutputStream().write(chunk);
+                    sent += chunk.length;
+                }
+            } catch (final IOException ex) {
+                assertThat(ex).hasMessageMatching("(?i).*(reset|broken pipe).*");
+            }
+            assertThat(sent).as("it was cut early").isLessThan(50L << 20);
+        }
+        awaitStrangersGone();
+    }
+
+    @Test
+    void aStreamOfFiftyMegabytesOfRightFramesIsServed() throws IOException {
+        final byte[] frame = request(KvFrame.SET, "k", "v");
+        final int count = (50 << 20) / KvFrame.LENGTH;
+        final Socket socket = open();
+        final Thread writer = new Thread(() -> {
+            try {
+                for (int i = 0; i < count; i++) {
+                    socket.getOutputStream().write(frame);
+                }
+            } catch (final IOException ex) {
+                // the reader will see too few answers
+            }
+        });
+        writer.start();
+        for (int i = 0; i < count; i++) {
+            assertThat(KvFrame.opcode(KvTesting.readFrame(socket))).isEqualTo(KvFrame.SET);
+        }
+    }
+
+    @Test
+    void twoHundredThatSayNothingAndTwoHundredThatSayAByteNowAndThen() throws IOException {
+        final byte[] frame = request(KvFrame.SET, "k", "v");
+        final List<Socket> slow = new ArrayList<>();
+        for (int i = 0; i < 200; i++) {
+            open();
+            slow.add(open());
+        }
+        Await.until(LIMIT, () -> server.connectionCount() + " connections", () -> server.connectionCount() >= 400);
+        final int[] at = new int[1];
+        Await.until(LIMIT, () -> server.connectionCount() + " connections", () -> {
+            if (at[0] < frame.length) {
+                for (final Socket socket : slow) {
+                    write(socket, frame[at[0]]);
+                }
+                at[0]++;
+            }
+            Thread.sleep(10); // the pace of the bytes
+            return server.connectionCount() <= 1;
+        });
+        assertThat(at[0]).as("bytes that each said").isLessThan(frame.length);
+    }
+
+    private static void write(final Socket socket, final byte one) {
+        try {
+            socket.getOutputStream().write(one);
+        } catch (final IOException ex) {
+            assertThat(ex).hasMessageMatching("(?i).*(reset|broken pipe).*");
+        }
+    }
+
+    @Test
+    void moreSilentConnectionsThanThereIsRoomFor() throws IOException {
+        for (int i = 0; i < OPTIONS.maxConnections() + 200; i++) {
+            open();
+        }
+        awaitStrangersGone();
+    }
+}
