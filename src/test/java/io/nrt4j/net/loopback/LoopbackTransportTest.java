@@ -328,7 +328,7 @@ class LoopbackTransportTest {
     @Test
     void twoThreadsAtBothEndsOfFourChannels() throws Exception {
         final int channels = 4;
-        final int messages = 20_000;
+        final int messages = 100_000;
         final Line[] lines = new Line[channels];
         for (int c = 0; c < channels; c++) {
             lines[c] = line(near, far, 64 * 4096);
