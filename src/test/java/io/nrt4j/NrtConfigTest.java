@@ -144,7 +144,8 @@ class NrtConfigTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"abc", "0", "-1", "65536", " 45645 ", "123456", "045645", "+45645", "45645.0", "0x10", "4 5", "99999999999999999999"})
+    @ValueSource(strings = {"abc", "0", "-1", "65536", " 45645 ", "123456", "045645", "+45645", "45645.0", "0x10", "4 5",
+        "99999999999999999999"})
     void aPortThatCannotBeIsRefused(final String port) {
         assertThatThrownBy(() -> NrtConfig.builder(Map.of(), Map.of(Setting.BOOTSTRAP_PORT.variable(), port)).build())
             .isInstanceOf(NrtException.class)
