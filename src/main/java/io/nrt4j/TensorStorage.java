@@ -111,11 +111,14 @@ public final class TensorStorage {
 
     /** Gives a use back. The last one of a closed storage releases the memory on this thread. */
     public void release() {
-        final int before = (int) STATE.getAndAdd(this, -1);
-        if ((before & COUNT_MASK) == 0) {
-            STATE.getAndAdd(this, 1);
-            throw new IllegalStateException("release without retain of " + this);
-        }
+        int before;
+        do {
+            // Checked before the count goes down: below 0 it would flip the closed bit for whoever looks meanwhile.
+            before = state;
+            if ((before & COUNT_MASK) == 0) {
+                throw new IllegalStateException("release without retain of " + this);
+            }
+        } while (!STATE.compareAndSet(this, before, before - 1));
         if (before == (CLOSED | 1)) {
             free();
         }
