@@ -66,6 +66,7 @@ public final class KvServer implements AutoCloseable {
     private final KvStore store;
     private final KvSeal seal;
     private final StrangerLog strangers;
+    private final IdleStrategy idle = new SelectorIdle();
     private final AgentThread thread;
     private final CountDownLatch ended = new CountDownLatch(1);
     /** In order of arrival. */
@@ -117,7 +118,7 @@ public final class KvServer implements AutoCloseable {
         }
         selector = openSelector;
         listener = openListener;
-        thread = new AgentThread(new ServerAgent(), new SelectorIdle(),
+        thread = new AgentThread(new ServerAgent(), idle,
             ex -> LOG.error("KV server at {} failed", KvAddress.text(address), ex));
     }
 
@@ -148,10 +149,20 @@ public final class KvServer implements AutoCloseable {
         }
     }
 
-    /** Waits in the selector, no longer than until something has to be looked at. */
+    /**
+     * Waits in the selector, no longer than until something has to be looked at. The selector alone would lose a wake-up that the duty
+     * cycle's {@code selectNow} swallows: {@code woken} keeps it. It is set by whoever wakes, before the selector is woken, and read and
+     * cleared by the server's thread before it waits.
+     */
     private final class SelectorIdle implements IdleStrategy {
+        private volatile boolean woken;
+
         @Override
         public void idle(final int workCount) {
+            if (woken) {
+                woken = false;
+                return;
+            }
             if (workCount == 0) {
                 try {
                     selector.select(timeoutMs());
@@ -163,6 +174,7 @@ public final class KvServer implements AutoCloseable {
 
         @Override
         public void wakeUp() {
+            woken = true;
             selector.wakeup();
         }
     }
@@ -202,6 +214,10 @@ public final class KvServer implements AutoCloseable {
      */
     public int connectionCount() {
         return connectionCount;
+    }
+
+    IdleStrategy idle() {
+        return idle;
     }
 
     AgentThread thread() {

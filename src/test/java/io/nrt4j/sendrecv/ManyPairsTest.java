@@ -48,8 +48,7 @@ class ManyPairsTest {
                     patterns.putLong(16 * i + 8, -1_000_000L * round - i - 1);
                 }
                 for (int i = 0; i < pairs.size(); i++) {
-                    EngineRig.awaitConnected(i % 2 == 0 ? a : b, pairs.get(i).send());
-                    EngineRig.awaitConnected(i % 2 == 0 ? b : a, pairs.get(i).recv());
+                    EngineRig.awaitConnected(i % 2 == 0 ? a : b, i % 2 == 0 ? b : a, pairs.get(i));
                 }
                 exchange(a, b, pairs, source, sink);
                 assertThat(sink.read(0, 8 * PAIRS * 2)).as("round %s", round).isEqualTo(source.read(0, 8 * PAIRS * 2));
@@ -89,10 +88,7 @@ class ManyPairsTest {
         for (int lnc = 0; lnc < 128; lnc++) {
             pairs.put(lnc, EngineRig.begin(engine, lnc, engine, (lnc + 1) % 128));
         }
-        pairs.values().forEach(pair -> {
-            EngineRig.awaitConnected(engine, pair.send());
-            EngineRig.awaitConnected(engine, pair.recv());
-        });
+        pairs.values().forEach(pair -> EngineRig.awaitConnected(engine, engine, pair));
         assertThat(ClosingTest.serviceThreads()).isEqualTo(128);
         try (NrtTensor tensor = NrtTensor.allocate(8 * 256)) {
             pairs.forEach((lnc, pair) -> {

@@ -40,7 +40,8 @@ final class LoopbackListener extends HandleTable.Entry {
         /** Whether the listener was closed before it accepted it. */
         boolean isStale() {
             synchronized (listener) {
-                return stale;
+                // The two questions are asked one after the other: what was joined in between is not stale.
+                return stale && joined == null;
             }
         }
 
