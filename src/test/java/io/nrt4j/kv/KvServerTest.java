@@ -31,6 +31,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.IntSupplier;
 import org.junit.jupiter.api.Test;
 
+/** What the server answers, its limits with a clock set by hand, and what waiting costs. */
 class KvServerTest {
     private static final KvOptions OPTIONS = KvOptions.DEFAULT;
 
