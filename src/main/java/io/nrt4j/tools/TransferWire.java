@@ -166,7 +166,7 @@ final class TransferWire {
                 final String text = new String(bytes, REPLY_HEAD_BYTES, bytes.length - REPLY_HEAD_BYTES, StandardCharsets.UTF_8);
                 return new Reply(inFlightNs, digestNs, null, text);
             }
-            return new Reply(inFlightNs, digestNs, digests(in, files), null);
+            return new Reply(inFlightNs, digestNs, TransferWire.digests(in, files), null);
         }
     }
 
