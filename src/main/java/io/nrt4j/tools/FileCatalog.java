@@ -86,6 +86,9 @@ final class FileCatalog {
     }
 
     private static TransferFile checked(final Path path, final BasicFileAttributes attributes, final int prefix) {
+        if (attributes.isSymbolicLink()) {
+            throw refusal(path, "there is no such file: it is a symbolic link to nothing", null);
+        }
         if (!attributes.isRegularFile()) {
             throw refusal(path, "it is neither a file nor a folder", null);
         }
@@ -107,7 +110,7 @@ final class FileCatalog {
             return "it is a symbolic link that leads back to a folder above it";
         }
         if (ex instanceof NoSuchFileException) {
-            return "there is no such file, or it is a symbolic link to nothing";
+            return "there is no such file";
         }
         return ex.getMessage() == null ? ex.toString() : ex.getClass().getSimpleName() + ": " + ex.getMessage();
     }
