@@ -311,7 +311,7 @@ class LoopbackTransportTest {
         assumeTrue(system.getFreeMemorySize() > 6L << 30, "less than 6 GiB of memory is free");
         final Line line = line(near, far, sizeBytes);
         final int shift = 1000; // the ends cross the segments of their views at different bytes of the message
-        final int step = 64 * MIB - 8;
+        final int step = 60 * MIB + 8;
         for (long at = 0; at + 8 <= sizeBytes - shift; at += step) {
             line.source().view(at, 8).putLong(0, at ^ 0x5DEECE66DL);
         }
