@@ -29,11 +29,12 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /** What only the loopback transport promises. */
 class LoopbackTransportTest {
     private static final int MIB = 1 << 20;
-    private static final long DEADLINE_NS = TimeUnit.SECONDS.toNanos(30);
+    private static final long DEADLINE_NS = TimeUnit.SECONDS.toNanos(120);
 
     private final LoopbackTransport near = new LoopbackTransport();
     private final LoopbackTransport far = new LoopbackTransport();
@@ -87,7 +88,7 @@ class LoopbackTransportTest {
         long size = transport.test(request);
         while (size == NetTransport.PENDING) {
             if (System.nanoTime() - start > DEADLINE_NS) {
-                throw new AssertionError("a request is pending for 30 s on " + transport);
+                throw new AssertionError("a request is pending for 120 s on " + transport);
             }
             Thread.yield();
             size = transport.test(request);
@@ -305,13 +306,14 @@ class LoopbackTransportTest {
 
     @Test
     @Tag("slow")
+    @Timeout(value = 5, unit = TimeUnit.MINUTES) // touching fresh memory is slow on a busy machine
     void messagesBeyond2GiB() {
         final long sizeBytes = (5L << 29) + 12_345; // 2.5 GiB
         final OperatingSystemMXBean system = (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
         assumeTrue(system.getFreeMemorySize() > 6L << 30, "less than 6 GiB of memory is free");
         final Line line = line(near, far, sizeBytes);
         final int shift = 1000; // the ends cross the segments of their views at different bytes of the message
-        final int step = 64 * MIB - 8;
+        final int step = 60 * MIB + 8;
         for (long at = 0; at + 8 <= sizeBytes - shift; at += step) {
             line.source().view(at, 8).putLong(0, at ^ 0x5DEECE66DL);
         }
