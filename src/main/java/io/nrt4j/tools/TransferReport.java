@@ -65,7 +65,7 @@ record TransferReport(
             out.printf("         %d of %d files did not arrive as they were sent%n", wrong, files.size());
         }
         figures(out, "moved", inFlightNs, "time in which at least one receive was posted");
-        figures(out, "whole", wholeNs, "with both SHA-256, which run beside the transfer and are the slower part");
+        figures(out, "whole", wholeNs, "with both SHA-256, which run beside it");
         figures(out, "SHA-256", senderDigestNs, "sender's thread");
         figures(out, "SHA-256", receiverDigestNs, "receiver's thread");
         out.flush();
