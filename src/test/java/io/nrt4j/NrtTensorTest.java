@@ -241,7 +241,7 @@ class NrtTensorTest {
                 throw new IllegalStateException("cannot deregister");
             });
             tensor.storage().addReleaseListener(of -> told.incrementAndGet());
-            assertThatThrownBy(tensor::close).hasMessage("cannot deregister");
+            tensor.close(); // whoever completes the last transfer must not be told another's failure
             assertThat(told).hasValue(1);
         }
     }
