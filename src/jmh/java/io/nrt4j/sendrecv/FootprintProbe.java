@@ -4,6 +4,8 @@ import com.sun.management.OperatingSystemMXBean;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.NrtTensor;
 import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadInfo;
+import java.lang.management.ThreadMXBean;
 import java.util.Locale;
 import java.util.concurrent.TimeUnit;
 
@@ -72,13 +74,28 @@ public final class FootprintProbe {
 
     private static void report(final String what, final int seconds) throws InterruptedException {
         final OperatingSystemMXBean system = (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+        final long enginesNs = engineThreadsNs();
         final long cpuNs = system.getProcessCpuTime();
         final long startNs = System.nanoTime();
         TimeUnit.SECONDS.sleep(seconds);
         final long usedNs = system.getProcessCpuTime() - cpuNs;
         final long passedNs = System.nanoTime() - startNs;
-        System.out.printf(Locale.ROOT, "%-55s %8.1f ms of processor time in %d s, %.3f %% of a core%n", what, usedNs / 1e6,
-            seconds, 100.0 * usedNs / passedNs);
+        final long byEnginesNs = engineThreadsNs() - enginesNs;
+        System.out.printf(Locale.ROOT, "%-53s %8.1f ms of processor time in %d s, %.3f %% of a core; engines' threads %.1f ms, %.3f %%%n",
+            what, usedNs / 1e6, seconds, 100.0 * usedNs / passedNs, byEnginesNs / 1e6, 100.0 * byEnginesNs / passedNs);
+    }
+
+    /** Processor time of the engines' own threads, without the compiler's and the collector's. */
+    private static long engineThreadsNs() {
+        final ThreadMXBean threads = ManagementFactory.getThreadMXBean();
+        long sumNs = 0;
+        for (final long id : threads.getAllThreadIds()) {
+            final ThreadInfo info = threads.getThreadInfo(id);
+            if (info != null && info.getThreadName().startsWith("nrt4j-")) {
+                sumNs += Math.max(0, threads.getThreadCpuTime(id));
+            }
+        }
+        return sumNs;
     }
 
     private static long heapMegabytes() throws InterruptedException {

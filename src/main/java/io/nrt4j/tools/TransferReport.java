@@ -73,6 +73,7 @@ record TransferReport(
 
     private void figures(final PrintWriter out, final String what, final long ns, final String remark) {
         final double seconds = ns / 1e9;
-        out.printf(Locale.ROOT, "         %-8s %9.3f s  %7.3f GB/s  (%s)%n", what, seconds, ns == 0 ? 0 : totalBytes() / 1e9 / seconds, remark);
+        final double gigabytesPerSecond = ns == 0 ? 0 : totalBytes() / 1e9 / seconds;
+        out.printf(Locale.ROOT, "         %-8s %9.3f s  %7.3f GB/s  (%s)%n", what, seconds, gigabytesPerSecond, remark);
     }
 }
