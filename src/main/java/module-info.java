@@ -1,7 +1,7 @@
 /**
  * Point-to-point tensor transfer between accelerator cores and hosts, as the AWS Neuron runtime does it.
  *
- * <p>Start at {@code io.nrt4j.sendrecv}.
+ * <p>Start at {@link io.nrt4j.sendrecv}.
  */
 module io.nrt4j {
     requires com.sun.jna;
@@ -11,6 +11,10 @@ module io.nrt4j {
     exports io.nrt4j;
     exports io.nrt4j.concurrent;
     exports io.nrt4j.net;
+    exports io.nrt4j.sendrecv;
+    exports io.nrt4j.net.loopback;
 
     uses io.nrt4j.net.NetTransportProvider;
+
+    provides io.nrt4j.net.NetTransportProvider with io.nrt4j.net.loopback.LoopbackTransportProvider;
 }

@@ -9,8 +9,10 @@ import java.util.regex.Pattern;
 /** Strict reading of IPv4 and IPv6 literals. Never asks a name service. */
 public final class IpLiteral {
     private static final String OCTET = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9][0-9]|[0-9])";
-    private static final Pattern V4 = Pattern.compile(OCTET + "\\." + OCTET + "\\." + OCTET + "\\." + OCTET);
-    private static final Pattern V6 = Pattern.compile("[0-9a-fA-F:]*:[0-9a-fA-F:.]*(%[A-Za-z0-9_.-]{1,15})?");
+    private static final String QUAD = OCTET + "\\." + OCTET + "\\." + OCTET + "\\." + OCTET;
+    private static final Pattern V4 = Pattern.compile(QUAD);
+    /** Only the letters of one; the rest is left to {@link InetAddress}, except for the octets of an embedded IPv4 address. */
+    private static final Pattern V6 = Pattern.compile("[0-9a-fA-F:]*:([0-9a-fA-F:]*|" + QUAD + ")(%[A-Za-z0-9_.-]{1,15})?");
     private static final int MAX_LENGTH = 64;
 
     private IpLiteral() {

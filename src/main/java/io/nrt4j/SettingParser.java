@@ -27,7 +27,7 @@ final class SettingParser {
     static final SettingParser OPTIONAL_CPUS = new SettingParser(
         "processors below 1024 as a list like 0,2-5 or a mask like 0x3c, or empty", SettingParser::cpus);
     static final SettingParser INT_MAP = new SettingParser(
-        "lnc=index pairs joined by commas, both from 0 to 127, or empty", SettingParser::intMap);
+        "lnc=index pairs joined by commas, both from 0 to 127, no lnc twice, or empty", SettingParser::intMap);
 
     private static final int MAX_CPU = 1023;
 
@@ -98,6 +98,9 @@ final class SettingParser {
         if (host.indexOf(':') >= 0 && !bracketed) {
             throw new IllegalArgumentException("an IPv6 literal without brackets");
         }
+        if (bracketed && host.indexOf(':') < 0) {
+            throw new IllegalArgumentException("brackets around what is no IPv6 literal");
+        }
         ip(bracketed ? host.substring(1, host.length() - 1) : host);
         number(text.substring(colon + 1), 1, 65535);
         return text;
@@ -140,7 +143,9 @@ final class SettingParser {
                     throw new IllegalArgumentException("not a pair");
                 }
                 final int lnc = number(sides[0], 0, NrtConfig.MAX_LNCS - 1).intValue();
-                map.put(lnc, number(sides[1], 0, NrtConfig.MAX_LNCS - 1).intValue());
+                if (map.put(lnc, number(sides[1], 0, NrtConfig.MAX_LNCS - 1).intValue()) != null) {
+                    throw new IllegalArgumentException("an LNC twice");
+                }
             }
         }
         return Map.copyOf(map);

@@ -6,6 +6,8 @@ import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The memory behind a tensor: address, size, and who still uses it. For engines and transports, not for users of tensors.
@@ -21,6 +23,7 @@ import java.util.List;
  * <p>Ports the {@code sto} that {@code nrt_tensor} points to.
  */
 public final class TensorStorage {
+    private static final Logger LOG = LoggerFactory.getLogger(TensorStorage.class);
     private static final VarHandle STATE;
     private static final int CLOSED = 1 << 31;
     private static final int COUNT_MASK = ~CLOSED;
@@ -108,11 +111,14 @@ public final class TensorStorage {
 
     /** Gives a use back. The last one of a closed storage releases the memory on this thread. */
     public void release() {
-        final int before = (int) STATE.getAndAdd(this, -1);
-        if ((before & COUNT_MASK) == 0) {
-            STATE.getAndAdd(this, 1);
-            throw new IllegalStateException("release without retain of " + this);
-        }
+        int before;
+        do {
+            // Checked before the count goes down: below 0 it would flip the closed bit for whoever looks meanwhile.
+            before = state;
+            if ((before & COUNT_MASK) == 0) {
+                throw new IllegalStateException("release without retain of " + this);
+            }
+        } while (!STATE.compareAndSet(this, before, before - 1));
         if (before == (CLOSED | 1)) {
             free();
         }
@@ -158,19 +164,17 @@ public final class TensorStorage {
             told = new ArrayList<>(listeners);
             listeners.clear();
         }
-        RuntimeException first = null;
+        boolean deregistered = true;
         for (final ReleaseListener listener : told) {
             try {
                 listener.onRelease(this);
             } catch (final RuntimeException ex) {
-                first = first == null ? ex : first;
+                LOG.error("{} could not be deregistered and stays allocated", this, ex);
+                deregistered = false;
             }
         }
-        if (first != null) {
-            // A registration that may still stand on it: leaking the memory is the lesser evil.
-            throw first;
-        }
-        if (origin == Origin.ALLOCATED) {
+        // Where a registration may still stand on the memory, leaking it is the lesser evil.
+        if (deregistered && origin == Origin.ALLOCATED) {
             Native.free(address);
         }
     }

@@ -87,7 +87,7 @@ public final class AgentThread {
             return false;
         }
         boolean interrupted = false;
-        final long deadlineNs = System.nanoTime() + unit.toNanos(timeout);
+        final long deadlineNs = System.nanoTime() + Math.min(unit.toNanos(timeout), Long.MAX_VALUE / 2);
         try {
             while (true) {
                 try {

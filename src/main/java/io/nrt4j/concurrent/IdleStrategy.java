@@ -10,7 +10,8 @@ public interface IdleStrategy {
     void idle(int workCount);
 
     /**
-     * Makes a present or the next {@link #idle(int)} return without waiting any longer. Any thread.
+     * Makes a present or the next {@link #idle(int)} return without waiting any longer. Any thread. It is kept until an idle
+     * has seen it: nothing that a duty cycle does in between may lose it.
      */
     void wakeUp();
 }

@@ -97,6 +97,8 @@ public final class KvClient implements AutoCloseable {
     private boolean pausing;
     private long resumeNs;
     private String lastReason = "nothing yet";
+    /** Why it last had to begin again; kept while it tries. */
+    private String lastSetback;
 
     private KvClient(
         final InetSocketAddress server, final int opcode, final byte[] key, final byte[] value, final boolean retryOnNotFound,
@@ -220,6 +222,7 @@ public final class KvClient implements AutoCloseable {
     /** The server is not up yet. */
     private int refused(final String reason) {
         closeChannel();
+        lastSetback = reason;
         become(State.INIT, reason);
         connectPauseNs = pause(connectPauseNs);
         return 0;
@@ -320,6 +323,7 @@ public final class KvClient implements AutoCloseable {
             beginToEnd("not found");
             return 1;
         }
+        lastSetback = "not found";
         beginToSend("not found");
         notFoundPauseNs = pause(notFoundPauseNs);
         return 0;
@@ -457,7 +461,8 @@ public final class KvClient implements AutoCloseable {
      */
     public String describe() {
         return request() + ": " + (completed ? "completed" : state) + " after " + elapsedMs() + " ms and " + attempts
-            + " connection attempts, last: " + lastReason;
+            + " connection attempts, last: " + lastReason
+            + (lastSetback == null || lastSetback.equals(lastReason) ? "" : ", before: " + lastSetback);
     }
 
     /** Frees the socket. A client that is not done fails. Idempotent. */

@@ -66,6 +66,7 @@ public final class KvServer implements AutoCloseable {
     private final KvStore store;
     private final KvSeal seal;
     private final StrangerLog strangers;
+    private final IdleStrategy idle = new SelectorIdle();
     private final AgentThread thread;
     private final CountDownLatch ended = new CountDownLatch(1);
     /** In order of arrival. */
@@ -117,7 +118,7 @@ public final class KvServer implements AutoCloseable {
         }
         selector = openSelector;
         listener = openListener;
-        thread = new AgentThread(new ServerAgent(), new SelectorIdle(),
+        thread = new AgentThread(new ServerAgent(), idle,
             ex -> LOG.error("KV server at {} failed", KvAddress.text(address), ex));
     }
 
@@ -211,6 +212,10 @@ public final class KvServer implements AutoCloseable {
      */
     public int connectionCount() {
         return connectionCount;
+    }
+
+    IdleStrategy idle() {
+        return idle;
     }
 
     AgentThread thread() {

@@ -182,14 +182,16 @@ public interface NetTransport extends AutoCloseable {
     }
 
     /**
-     * Closes a send communicator. Its requests are given up: their memory is not touched after this returned. Idempotent.
+     * Closes a send communicator. Its requests are given up and its registrations end: their memory is not
+     * touched after this returned. Idempotent.
      *
      * @param comm send communicator.
      */
     void closeSend(long comm);
 
     /**
-     * Closes a receive communicator. Its requests are given up: their memory is not touched after this returned. Idempotent.
+     * Closes a receive communicator. Its requests are given up and its registrations end: their memory is not
+     * touched after this returned. Idempotent.
      *
      * @param comm receive communicator.
      */

@@ -402,6 +402,17 @@ class KvServerTest {
         neverStarted.close();
     }
 
+    /** The duty cycle looks at the selector, which swallows a wake-up; the wait after it must end all the same. */
+    @Test
+    @org.junit.jupiter.api.Timeout(10)
+    void aWakeUpDuringADutyCycleIsNotLost() {
+        try (KvServer server = new KvServer(loopback(0), Map.of(), OPTIONS)) {
+            server.idle().wakeUp();
+            assertThat(server.doWork()).isZero();
+            server.idle().idle(0); // would wait for ever
+        }
+    }
+
     @Test
     void aPortThatIsTakenIsNamed() {
         try (KvServer server = server(OPTIONS)) {

@@ -1,0 +1,302 @@
+package io.nrt4j.sendrecv;
+
+import io.nrt4j.NrtException;
+import io.nrt4j.NrtStatus;
+import io.nrt4j.concurrent.NanoClock;
+import io.nrt4j.kv.KvClient;
+import io.nrt4j.kv.KvOptions;
+import io.nrt4j.net.NetTransport;
+import java.net.InetSocketAddress;
+import java.util.concurrent.TimeUnit;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The rendezvous of one LNC's communicators: at most one step of one communicator a call, never blocking.
+ *
+ * <p>RECV learns the peer's host identity from the peer's key-value server, listens, and publishes its listen handle in its own
+ * host's server; SEND takes the handle from there and connects. States and walks are those of {@link CommStatus}.
+ *
+ * <p>Threads: the service thread, or a test in its place. Ports {@code async_sr_progress_connect_comm} (0xee7e0).
+ */
+final class ConnectMachine {
+    private static final Logger LOG = LoggerFactory.getLogger(ConnectMachine.class);
+
+    /** How often a receiver that waits for its sender makes sure that its handle is still published. */
+    private static final long WATCH_INTERVAL_NS = TimeUnit.MILLISECONDS.toNanos(250);
+    /** How long a sender may take from taking the handle to connecting, before the handle is published for the next one. */
+    private static final long TAKEN_LIMIT_NS = TimeUnit.SECONDS.toNanos(2);
+
+    private final int lnc;
+    private final NetTransport transport;
+    private final byte[] hostIdentity;
+    private final InetSocketAddress ownServer;
+    private final int bootstrapPort;
+    private final KvOptions kvOptions;
+    private final long timeoutNs;
+    private final NanoClock clock;
+
+    ConnectMachine(
+        final int lnc,
+        final NetTransport transport,
+        final Rendezvous rendezvous,
+        final long timeoutNs,
+        final NanoClock clock) {
+        this.lnc = lnc;
+        this.transport = transport;
+        this.hostIdentity = rendezvous.hostIdentity();
+        this.ownServer = rendezvous.ownServer();
+        this.bootstrapPort = rendezvous.bootstrapPort();
+        this.kvOptions = rendezvous.options();
+        this.timeoutNs = timeoutNs;
+        this.clock = clock;
+    }
+
+    /**
+     * Moves a communicator on by at most one step.
+     *
+     * @return how much was done; 0 when it waits.
+     */
+    int step(final Communicator comm) {
+        if (comm.status().isTerminal()) {
+            throw new IllegalStateException(comm + " needs no connect step in " + comm.status());
+        }
+        if (timeoutNs > 0 && clock.nanoTime() - comm.startNs() > timeoutNs) {
+            fail(comm, new NrtException(NrtStatus.TIMEOUT, "not connected within " + TimeUnit.NANOSECONDS.toMillis(timeoutNs)
+                + " ms" + waitingFor(comm)), true);
+            return 1;
+        }
+        try {
+            return comm.type() == CommType.SEND_COMM ? stepSend(comm) : stepRecv(comm);
+        } catch (final NrtException ex) {
+            fail(comm, ex, false);
+            return 1;
+        }
+    }
+
+    private int stepSend(final Communicator comm) {
+        return switch (comm.status()) {
+            case START_INIT -> getNetHandle(comm);
+            case WAIT_FOR_NET_HANDLE_GET -> waitForKv(comm, CommStatus.NET_CONNECT);
+            case NET_CONNECT -> connect(comm);
+            default -> throw illegal(comm);
+        };
+    }
+
+    private int stepRecv(final Communicator comm) {
+        return switch (comm.status()) {
+            case START_INIT -> getHostname(comm);
+            case WAIT_FOR_HOSTNAME -> waitForKv(comm, CommStatus.LISTEN);
+            case LISTEN -> listen(comm);
+            case WAIT_FOR_NET_HANDLE_SET -> waitForPublished(comm);
+            case NET_CONNECT -> acceptOrWatch(comm);
+            default -> throw illegal(comm);
+        };
+    }
+
+    private static IllegalStateException illegal(final Communicator comm) {
+        return new IllegalStateException(comm + " can never be in " + comm.status());
+    }
+
+    /** SEND 0: asks the peer's server for the receiver's handle. Taking it leaves the next one to the next communicator. */
+    private int getNetHandle(final Communicator comm) {
+        final byte[] key = HandleKey.of(lnc, comm.peer().lnc(), hostIdentity);
+        comm.setKvRequest(KvClient.get(peerServer(comm), key, true, true,
+            (buffer, offset, length) -> copyExactly(buffer, offset, length, comm.netHandle(), "net handle"), kvOptions));
+        transition(comm, CommStatus.WAIT_FOR_NET_HANDLE_GET, "asks " + peerServer(comm) + " for the handle");
+        return 1;
+    }
+
+    /** RECV 0: asks the peer's server for the peer's host identity. */
+    private int getHostname(final Communicator comm) {
+        comm.setKvRequest(KvClient.get(peerServer(comm), HandleKey.hostname(), false, true,
+            (buffer, offset, length) -> copyExactly(buffer, offset, length, comm.peerHostname(), "host identity"), kvOptions));
+        transition(comm, CommStatus.WAIT_FOR_HOSTNAME, "asks " + peerServer(comm) + " for its identity");
+        return 1;
+    }
+
+    /** SEND 2, RECV 1: the callback has filled the record when the request is done. */
+    private int waitForKv(final Communicator comm, final CommStatus next) {
+        final int work = comm.kvRequest().step();
+        if (isDone(comm)) {
+            closeKv(comm);
+            transition(comm, next, "answered");
+            return work + 1;
+        }
+        return work;
+    }
+
+    /** SEND 4. */
+    private int connect(final Communicator comm) {
+        final long connected;
+        comm.setConnecting(true);
+        try {
+            connected = transport.connect(transport.nicOf(lnc), comm.netHandle());
+        } catch (final NrtException ex) {
+            comm.setConnecting(false);
+            if (ex.status() != NrtStatus.CLOSED) {
+                throw ex;
+            }
+            // The listener behind the handle is gone, as after a restart of the peer: the next one will publish its own.
+            transition(comm, CommStatus.START_INIT, "stale handle: " + ex.getMessage());
+            return 1;
+        }
+        if (connected == NetTransport.NOT_YET) {
+            return 0;
+        }
+        comm.setConnecting(false);
+        comm.setNetComm(connected);
+        transition(comm, CommStatus.CONNECTED, "connected");
+        return 1;
+    }
+
+    /** RECV 5. */
+    private int listen(final Communicator comm) {
+        comm.setListenComm(transport.listen(transport.nicOf(lnc), comm.netHandle()));
+        publish(comm, "listens");
+        return 1;
+    }
+
+    private void publish(final Communicator comm, final String reason) {
+        comm.setKvRequest(KvClient.set(ownServer, recvKey(comm), comm.netHandle().clone(), kvOptions));
+        transition(comm, CommStatus.WAIT_FOR_NET_HANDLE_SET, reason);
+    }
+
+    private byte[] recvKey(final Communicator comm) {
+        return HandleKey.of(comm.peer().lnc(), lnc, comm.peerHostname());
+    }
+
+    /** RECV 3. */
+    private int waitForPublished(final Communicator comm) {
+        final int work = comm.kvRequest().step();
+        if (!isDone(comm)) {
+            return work;
+        }
+        comm.setPublishedEpoch(comm.kvRequest().serverEpoch());
+        comm.handleFoundInPlace();
+        comm.setNextWatchNs(clock.nanoTime() + WATCH_INTERVAL_NS);
+        closeKv(comm);
+        transition(comm, CommStatus.NET_CONNECT, "handle published");
+        return work + 1;
+    }
+
+    /** RECV 4. */
+    private int acceptOrWatch(final Communicator comm) {
+        final long accepted = transport.accept(comm.listenComm());
+        if (accepted == NetTransport.NOT_YET) {
+            return watchHandle(comm);
+        }
+        closeKv(comm);
+        closeListen(comm);
+        comm.setNetComm(accepted);
+        transition(comm, CommStatus.CONNECTED, "accepted");
+        return 1;
+    }
+
+    /** Publishes the handle again when its server is another one now, or when who took it does not come. */
+    private int watchHandle(final Communicator comm) {
+        final long nowNs = clock.nanoTime();
+        if (comm.kvRequest() == null) {
+            if (nowNs - comm.nextWatchNs() < 0) {
+                return 0;
+            }
+            comm.setKvRequest(KvClient.get(ownServer, recvKey(comm), false, false, (buffer, offset, length) -> { }, kvOptions));
+            return 1;
+        }
+        final KvClient watch = comm.kvRequest();
+        final int work = watch.step();
+        if (!watch.isDone() && !watch.isFailed()) {
+            return work;
+        }
+        final boolean failed = watch.isFailed();
+        final boolean found = !failed && watch.found();
+        final boolean otherServer = !failed && watch.serverEpoch() != comm.publishedEpoch();
+        closeKv(comm);
+        comm.setNextWatchNs(nowNs + WATCH_INTERVAL_NS);
+        if (failed) {
+            return 0; // the server is between two leaders: look again
+        }
+        if (found) {
+            comm.handleFoundInPlace();
+        } else if (otherServer) {
+            publish(comm, "another server: publishes again");
+        } else if (!comm.isHandleTaken()) {
+            comm.handleFoundTaken(nowNs);
+        } else if (nowNs - comm.takenSinceNs() > TAKEN_LIMIT_NS) {
+            publish(comm, "taken, but nobody connected: publishes again");
+        }
+        return work;
+    }
+
+    private boolean isDone(final Communicator comm) {
+        final KvClient request = comm.kvRequest();
+        if (request.isFailed()) {
+            throw request.failure();
+        }
+        return request.isDone();
+    }
+
+    private InetSocketAddress peerServer(final Communicator comm) {
+        return new InetSocketAddress(comm.peerAddress(), bootstrapPort);
+    }
+
+    private static void copyExactly(
+        final byte[] buffer, final int offset, final int length, final byte[] target, final String what) {
+        if (length != target.length) {
+            throw new NrtException(
+                NrtStatus.FAILURE, "a " + what + " of " + length + " bytes instead of " + target.length);
+        }
+        System.arraycopy(buffer, offset, target, 0, length);
+    }
+
+    private static String waitingFor(final Communicator comm) {
+        return comm.kvRequest() == null ? "" : "; last: " + comm.kvRequest().describe();
+    }
+
+    /** The only place where a status changes. */
+    private void transition(final Communicator comm, final CommStatus next, final String reason) {
+        final CommStatus before = comm.status();
+        if (!before.mayMoveTo(next, comm.type())) {
+            throw new IllegalStateException(comm + " cannot go from " + before + " to " + next + " (" + reason + ")");
+        }
+        if (LOG.isDebugEnabled()) {
+            LOG.debug("{}: {} -> {} after {} ms: {}", comm, before, next,
+                comm.elapsed(clock.nanoTime()).toMillis(), reason);
+        }
+        comm.setStatus(next);
+    }
+
+    /** Gives a communicator up from any state that is not terminal: frees what it holds, keeps why. */
+    void fail(final Communicator comm, final Throwable cause, final boolean timedOut) {
+        final CommFailure failure = new CommFailure(comm.type() == CommType.SEND_COMM ? "connect" : "accept", lnc,
+            comm.peer().ip(), comm.peer().lnc(), comm.status().name(), comm.elapsed(clock.nanoTime()), timedOut, cause);
+        releaseConnectState(comm);
+        comm.setFailure(failure);
+        transition(comm, CommStatus.CONNECTION_ERROR, cause.getMessage());
+        LOG.warn("{}", failure);
+    }
+
+    private void releaseConnectState(final Communicator comm) {
+        closeKv(comm);
+        closeListen(comm);
+        if (comm.isConnecting()) {
+            comm.setConnecting(false);
+            transport.abandonConnect(transport.nicOf(lnc), comm.netHandle());
+        }
+    }
+
+    private static void closeKv(final Communicator comm) {
+        if (comm.kvRequest() != null) {
+            comm.kvRequest().close();
+            comm.setKvRequest(null);
+        }
+    }
+
+    private void closeListen(final Communicator comm) {
+        if (comm.listenComm() != NetTransport.NOT_YET) {
+            final long listenComm = comm.listenComm();
+            comm.setListenComm(NetTransport.NOT_YET);
+            transport.closeListen(listenComm);
+        }
+    }
+}

@@ -1,0 +1,251 @@
+package io.nrt4j.sendrecv;
+
+import io.nrt4j.NrtConfig;
+import io.nrt4j.NrtException;
+import io.nrt4j.NrtStatus;
+import io.nrt4j.concurrent.AgentThread;
+import io.nrt4j.concurrent.NanoClock;
+import io.nrt4j.concurrent.SpscRing;
+import io.nrt4j.net.NetTransport;
+import java.net.InetAddress;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Everything of one initialised LNC: service thread, hand-over ring, communicators, data path, flush fence.
+ *
+ * <p>Threads: {@code comms} and {@code closing} are read and written under {@code connectMutex}, which is also the producer
+ * lock of the hand-over ring. {@code fatal} is written once by the service thread when a duty cycle throws, and read by every
+ * call. {@link #close} is called by the thread that holds the LNC's init lock.
+ *
+ * <p>Ports {@code async_sr_context}.
+ */
+final class LncContext {
+    /** Communicators of an LNC, and slots of its hand-over ring. */
+    static final int MAX_COMMUNICATORS = 128;
+
+    private static final Logger LOG = LoggerFactory.getLogger(LncContext.class);
+
+    private final NrtAsyncSendRecv owner;
+    private final int lnc;
+    private final int vtpbIndex;
+    private final long requestTimeoutNs;
+    private final long flushTimeoutNs;
+    private final NanoClock clock;
+    private final LockedNet net;
+    private final TaskSignal signal;
+    private final FlushFence fence;
+    private final LncService service;
+    private final AgentThread thread;
+    private final ReentrantLock connectMutex = new ReentrantLock();
+    private final SpscRing<Communicator> handover = new SpscRing<>(MAX_COMMUNICATORS);
+    private final Set<Communicator> comms = new HashSet<>();
+    private boolean closing;
+    private volatile Throwable fatal;
+
+    /**
+     * Sets the LNC up without starting its service thread.
+     *
+     * @throws NrtException when the flush fence cannot be set up before the deadline.
+     */
+    LncContext(
+        final NrtAsyncSendRecv owner,
+        final int lnc,
+        final NrtConfig config,
+        final NetTransport transport,
+        final Rendezvous rendezvous,
+        final NanoClock clock,
+        final long deadlineNs) {
+        this.owner = owner;
+        this.lnc = lnc;
+        this.clock = clock;
+        vtpbIndex = config.vtpbIndex(lnc);
+        requestTimeoutNs = config.requestTimeout().toNanos();
+        flushTimeoutNs = config.flushTimeout().toNanos();
+        net = new LockedNet(transport, lnc);
+        signal = new TaskSignal(transport::needsProgress);
+        final ConnectMachine machine =
+            new ConnectMachine(lnc, transport, rendezvous, config.connectTimeout().toNanos(), clock);
+        service = new LncService(this, handover, machine, net, signal);
+        thread = new AgentThread(service, signal, this::onServiceFailure);
+        fence = FlushFence.open(net, lnc, deadlineNs);
+    }
+
+    void start() {
+        thread.start();
+    }
+
+    NrtAsyncSendRecv owner() {
+        return owner;
+    }
+
+    int lnc() {
+        return lnc;
+    }
+
+    int vtpbIndex() {
+        return vtpbIndex;
+    }
+
+    long requestTimeoutNs() {
+        return requestTimeoutNs;
+    }
+
+    NanoClock clock() {
+        return clock;
+    }
+
+    LockedNet net() {
+        return net;
+    }
+
+    NetTransport transport() {
+        return net.transport();
+    }
+
+    TaskSignal signal() {
+        return signal;
+    }
+
+    /** For tests that drive the duty cycle by hand. */
+    LncService service() {
+        return service;
+    }
+
+    /** Why the service thread has ended before its time; null while it has not. */
+    Throwable fatal() {
+        return fatal;
+    }
+
+    private void onServiceFailure(final Throwable cause) {
+        fatal = cause;
+        LOG.error("The service thread of lnc {} has failed; every call on it fails from now on", lnc, cause);
+    }
+
+    /**
+     * Makes a communicator and hands it to the service thread.
+     *
+     * @return the communicator, or null when the limit is reached.
+     * @throws NrtException CLOSED when the LNC is being closed.
+     */
+    Communicator newCommunicator(final CommType type, final InetAddress peerAddress, final int peerLnc) {
+        connectMutex.lock();
+        try {
+            if (closing) {
+                throw new NrtException(NrtStatus.CLOSED, "lnc " + lnc + " is being closed");
+            }
+            if (comms.size() >= MAX_COMMUNICATORS) {
+                return null;
+            }
+            final Communicator comm = new Communicator(this, type, peerAddress, peerLnc, clock.nanoTime());
+            signal.add();
+            if (!handover.offer(comm)) {
+                // More than 128 in the ring: failed ones that are not picked up yet do not count, but still sit there.
+                signal.retire();
+                return null;
+            }
+            comms.add(comm);
+            return comm;
+        } finally {
+            connectMutex.unlock();
+        }
+    }
+
+    /** Service thread: a communicator that failed to connect no longer counts. */
+    void forget(final Communicator comm) {
+        connectMutex.lock();
+        try {
+            comms.remove(comm);
+        } finally {
+            connectMutex.unlock();
+        }
+    }
+
+    int communicatorCount() {
+        connectMutex.lock();
+        try {
+            return comms.size();
+        } finally {
+            connectMutex.unlock();
+        }
+    }
+
+    void flush() {
+        fence.flush(this::fatal, System.nanoTime() + flushTimeoutNs);
+    }
+
+    /**
+     * Ends the LNC whatever its state: no call gets through any more, the thread ends, communicators and registrations go.
+     *
+     * @param timeoutNs bound of the wait for the service thread.
+     * @return null when all was in order; otherwise what was not.
+     */
+    String close(final long timeoutNs) {
+        final List<Communicator> all;
+        connectMutex.lock();
+        try {
+            closing = true;
+            all = new ArrayList<>(comms);
+        } finally {
+            connectMutex.unlock();
+        }
+        net.close();
+        all.forEach(Communicator::kill);
+        final String trouble = describeTrouble(all);
+        signal.shutDown();
+        if (!thread.close(timeoutNs, TimeUnit.NANOSECONDS)) {
+            return "its service thread did not end within " + TimeUnit.NANOSECONDS.toMillis(timeoutNs) + " ms; " + service;
+        }
+        service.abortConnecting();
+        String closeTrouble = null;
+        for (final Communicator comm : all) {
+            try {
+                closeComm(comm);
+            } catch (final RuntimeException ex) {
+                LOG.error("Closing {} failed", comm, ex);
+                closeTrouble = "closing " + comm + " failed: " + ex.getMessage();
+            }
+        }
+        fence.close();
+        return fatal != null ? "its service thread had failed: " + fatal : trouble != null ? trouble : closeTrouble;
+    }
+
+    private static String describeTrouble(final List<Communicator> all) {
+        for (final Communicator comm : all) {
+            if (!comm.status().isTerminal()) {
+                return comm + " is not connected yet (" + comm.status() + ")";
+            }
+        }
+        for (final Communicator comm : all) {
+            final int inFlight = comm.requestsInFlight();
+            if (inFlight > 0) {
+                return inFlight + " requests are in flight on " + comm;
+            }
+        }
+        return null;
+    }
+
+    private void closeComm(final Communicator comm) {
+        if (comm.mrCache() != null) {
+            comm.mrCache().close(() -> {
+                if (comm.type() == CommType.SEND_COMM) {
+                    transport().closeSend(comm.netComm());
+                } else {
+                    transport().closeRecv(comm.netComm());
+                }
+            });
+        }
+        comm.reclaimSlots();
+    }
+
+    @Override
+    public String toString() {
+        return "lnc " + lnc + " (" + service + ")";
+    }
+}

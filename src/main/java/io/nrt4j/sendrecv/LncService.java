@@ -1,0 +1,168 @@
+package io.nrt4j.sendrecv;
+
+import io.nrt4j.concurrent.Agent;
+import io.nrt4j.concurrent.SpscRing;
+import io.nrt4j.net.NetTransport;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.Queue;
+import java.util.TreeMap;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The duty cycle of an LNC's service thread: the one consumer of its hand-over ring and of its communicators' stash rings.
+ *
+ * <p>Communicators that connect wait in two maps by peer; only the first of a peer moves, so that those of one pair match in
+ * the order in which they were made. One that connects joins {@code connected}; one that fails is dropped.
+ *
+ * <p>Threads: {@link #doWork()} by the service thread, or by a test in its place; everything here belongs to it. Ports
+ * {@code async_sr_service_thread_fn} (0xef700) and {@code async_sr_connect_comms} (0xef490).
+ */
+final class LncService implements Agent {
+    private static final Logger LOG = LoggerFactory.getLogger(LncService.class);
+
+    private final LncContext context;
+    private final SpscRing<Communicator> handover;
+    private final ConnectMachine machine;
+    private final LockedNet net;
+    private final NetTransport transport;
+    private final TaskSignal signal;
+    private final Map<PeerKey, Queue<Communicator>> sendQueues = new TreeMap<>();
+    private final Map<PeerKey, Queue<Communicator>> recvQueues = new TreeMap<>();
+    private final List<Communicator> connected = new ArrayList<>();
+
+    LncService(
+        final LncContext context,
+        final SpscRing<Communicator> handover,
+        final ConnectMachine machine,
+        final LockedNet net,
+        final TaskSignal signal) {
+        this.context = context;
+        this.handover = handover;
+        this.machine = machine;
+        this.net = net;
+        this.transport = net.transport();
+        this.signal = signal;
+    }
+
+    @Override
+    public String roleName() {
+        return "nrt4j-sr-" + context.lnc();
+    }
+
+    @Override
+    public int doWork() {
+        int work = 0;
+        if (signal.count() > 0) {
+            work += pickUpConnectionTasks();
+            work += connectComms(sendQueues);
+            work += connectComms(recvQueues);
+            work += drainStashes();
+        }
+        return work + transport.progress();
+    }
+
+    /** Moves new communicators from the hand-over ring to the queue of their peer. */
+    private int pickUpConnectionTasks() {
+        int work = 0;
+        for (Communicator comm = handover.poll(); comm != null; comm = handover.poll()) {
+            queuesOf(comm).computeIfAbsent(comm.peer(), peer -> new ArrayDeque<>()).add(comm);
+            work++;
+        }
+        return work;
+    }
+
+    private Map<PeerKey, Queue<Communicator>> queuesOf(final Communicator comm) {
+        return comm.type() == CommType.SEND_COMM ? sendQueues : recvQueues;
+    }
+
+    private int connectComms(final Map<PeerKey, Queue<Communicator>> queues) {
+        if (queues.isEmpty()) {
+            return 0;
+        }
+        int work = 0;
+        final Iterator<Queue<Communicator>> each = queues.values().iterator();
+        while (each.hasNext()) {
+            final Queue<Communicator> queue = each.next();
+            final Communicator first = queue.element();
+            work += machine.step(first);
+            if (first.status().isTerminal()) {
+                queue.remove();
+                settle(first);
+                if (queue.isEmpty()) {
+                    each.remove();
+                }
+            }
+        }
+        return work;
+    }
+
+    private void settle(final Communicator comm) {
+        signal.retire();
+        if (comm.status() == CommStatus.CONNECTED) {
+            connected.add(comm);
+        } else {
+            context.forget(comm);
+        }
+    }
+
+    private int drainStashes() {
+        int work = 0;
+        for (int i = 0; i < connected.size(); i++) {
+            work += drainStash(connected.get(i));
+        }
+        return work;
+    }
+
+    /** Posts a communicator's stashed requests in order, until there are none or the transport has no room. */
+    private int drainStash(final Communicator comm) {
+        int work = 0;
+        for (RequestSlot slot = comm.stash().peek(); slot != null; slot = comm.stash().peek()) {
+            if (RequestSlot.statusOf(slot.stateWord()) != RequestStatus.STASHED) {
+                throw new IllegalStateException("in the stash ring: " + slot);
+            }
+            try {
+                final long registration = comm.mrCache().findOrRegister(slot.tensor().storage(), slot.tensor().placement());
+                if (!net.postStashed(slot, registration)) {
+                    return work;
+                }
+            } catch (final RuntimeException ex) {
+                LOG.warn("Failed to post async sendrecv {} of {} bytes on {}: {}",
+                    slot.type(), slot.lengthBytes(), comm, ex.getMessage());
+                // Off the ring first: whoever sees the error may use the slot again at once.
+                comm.stash().advance();
+                slot.fail(ex);
+            }
+            signal.retire();
+            work++;
+        }
+        return work;
+    }
+
+    /** Closer, once the service thread has ended: gives up what still connects. */
+    void abortConnecting() {
+        pickUpConnectionTasks();
+        abort(sendQueues);
+        abort(recvQueues);
+    }
+
+    private void abort(final Map<PeerKey, Queue<Communicator>> queues) {
+        for (final Queue<Communicator> queue : queues.values()) {
+            for (final Communicator comm : queue) {
+                machine.fail(comm, new IllegalStateException("lnc " + context.lnc() + " was closed"), false);
+                settle(comm);
+            }
+        }
+        queues.clear();
+    }
+
+    @Override
+    public String toString() {
+        return roleName() + ": " + signal + ", connecting " + sendQueues.values() + " " + recvQueues.values() + ", connected "
+            + connected.size();
+    }
+}

@@ -1,0 +1,161 @@
+package io.nrt4j.sendrecv;
+
+import io.nrt4j.concurrent.IdleStrategy;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
+
+/**
+ * The count of an LNC's open tasks, and how its service thread sleeps when there are none.
+ *
+ * <p>Three ways to wait: no tasks and nothing in flight in the transport: until woken. Tasks that do not move on (a peer that
+ * is not there, no room): from microseconds up to a millisecond, or until woken. Something in flight that only the transport's
+ * progress moves: the same, and for a while after it, so that a ping-pong does not pay a wake-up for each message.
+ *
+ * <p>Threads: {@code taskN} is raised by producers under the lock and lowered by the service thread. {@code fresh} and
+ * {@code shutdown} are read and written under the lock, under which the service thread re-checks all of them before it waits:
+ * no wake-up can be lost. {@code asleep} is written by the service thread under the lock before it asks the transport one
+ * last time, and read by a poster after its request is in the transport: one of the two sees the other.
+ *
+ * <p>Ports {@code task_mutex}, {@code task_cv}, {@code task_n} and {@code service_thread_shutdown_signal} of
+ * {@code async_sr_context}.
+ */
+final class TaskSignal implements IdleStrategy {
+    private static final long MIN_BACKOFF_NS = 1_000;
+    private static final long MAX_BACKOFF_NS = 1_000_000;
+    private static final int LINGER_TICKS = 100;
+
+    private final ReentrantLock mutex = new ReentrantLock();
+    private final Condition taskAdded = mutex.newCondition();
+    private final AtomicInteger taskN = new AtomicInteger();
+    private final BooleanSupplier transportNeedsProgress;
+    private boolean fresh;
+    private boolean shutdown;
+    private volatile boolean asleep;
+    private long backoffNs = MIN_BACKOFF_NS;
+    private int linger;
+
+    TaskSignal(final BooleanSupplier transportNeedsProgress) {
+        this.transportNeedsProgress = transportNeedsProgress;
+    }
+
+    /** Producer: one more task, and the service thread wakes up. */
+    void add() {
+        mutex.lock();
+        try {
+            taskN.incrementAndGet();
+            fresh = true;
+            taskAdded.signal();
+        } finally {
+            mutex.unlock();
+        }
+    }
+
+    /** One task is done; by the service thread, or by the producer that withdraws its own. */
+    void retire() {
+        final int left = taskN.decrementAndGet();
+        if (left < 0) {
+            throw new IllegalStateException("task count below zero: " + left);
+        }
+    }
+
+    /** Open tasks; a snapshot. */
+    int count() {
+        return taskN.get();
+    }
+
+    /** Poster, after its request went to the transport: makes sure that somebody ticks the transport. */
+    void postedToTransport() {
+        if (asleep && transportNeedsProgress.getAsBoolean()) {
+            wakeUp();
+        }
+    }
+
+    /** Ends all waiting for good. */
+    void shutDown() {
+        mutex.lock();
+        try {
+            shutdown = true;
+            taskAdded.signal();
+        } finally {
+            mutex.unlock();
+        }
+    }
+
+    @Override
+    public void wakeUp() {
+        mutex.lock();
+        try {
+            fresh = true;
+            taskAdded.signal();
+        } finally {
+            mutex.unlock();
+        }
+    }
+
+    @Override
+    public void idle(final int workCount) {
+        if (workCount > 0) {
+            backoffNs = MIN_BACKOFF_NS;
+            linger = LINGER_TICKS;
+            return;
+        }
+        mutex.lock();
+        try {
+            if (!fresh && !shutdown) {
+                if (taskN.get() > 0 || keepTicking()) {
+                    backOff();
+                } else {
+                    sleep();
+                }
+            }
+            if (fresh) {
+                fresh = false;
+                backoffNs = MIN_BACKOFF_NS;
+            }
+        } finally {
+            mutex.unlock();
+        }
+    }
+
+    private boolean keepTicking() {
+        if (transportNeedsProgress.getAsBoolean()) {
+            linger = LINGER_TICKS;
+            return true;
+        }
+        return linger-- > 0;
+    }
+
+    private void backOff() {
+        try {
+            if (taskAdded.awaitNanos(backoffNs) > 0) {
+                return;
+            }
+        } catch (final InterruptedException ex) {
+            // Nobody interrupts this thread on purpose; the duty cycle goes on, and a shutdown is seen at its next check.
+            return;
+        }
+        backoffNs = Math.min(2 * backoffNs, MAX_BACKOFF_NS);
+    }
+
+    private void sleep() {
+        asleep = true;
+        try {
+            while (!fresh && !shutdown && taskN.get() == 0 && !transportNeedsProgress.getAsBoolean()) {
+                taskAdded.await();
+            }
+        } catch (final InterruptedException ex) {
+            // As above.
+            return;
+        } finally {
+            asleep = false;
+        }
+    }
+
+    @Override
+    public String toString() {
+        return taskN.get() + " tasks" + (asleep ? ", asleep" : ", backing off " + TimeUnit.NANOSECONDS.toMicros(backoffNs) + " us");
+    }
+}
