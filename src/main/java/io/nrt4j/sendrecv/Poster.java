@@ -103,7 +103,7 @@ final class Poster {
                 return false;
             }
         } catch (final RuntimeException ex) {
-            giveBack(slot, comm);
+            giveBack(slot, slot.stateWord(), comm);
             throw ex;
         }
         context.signal().postedToTransport();
@@ -112,19 +112,22 @@ final class Poster {
 
     /** Slow path. Ports {@code async_sr_queue_sendrecv_task}. */
     private static void stash(final RequestSlot slot, final Communicator comm) {
-        slot.stash();
+        final long stashed = slot.stash();
         final TaskSignal signal = comm.context().signal();
         signal.add();
         if (!comm.pushStashed(slot)) {
             signal.retire();
-            giveBack(slot, comm);
+            giveBack(slot, stashed, comm);
             throw new NrtException(NrtStatus.CLOSED, "lnc " + comm.context().lnc() + " is closed");
         }
     }
 
-    /** Returns a slot that nobody else has seen; unless the closer, who sees every slot, was faster. */
-    private static void giveBack(final RequestSlot slot, final Communicator comm) {
-        if (slot.finish(slot.stateWord())) {
+    /**
+     * Returns a slot to the pool, unless the closer, who sees every slot that is not FREE, was faster. It is finished from the
+     * state in which the poster left it: a state that is read now may be the one in which the closer has left it.
+     */
+    private static void giveBack(final RequestSlot slot, final long left, final Communicator comm) {
+        if (slot.finish(left)) {
             final NrtTensor tensor = slot.clear();
             comm.freelist().push(slot);
             tensor.storage().release();
