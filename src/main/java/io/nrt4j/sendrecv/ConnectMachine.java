@@ -68,7 +68,7 @@ final class ConnectMachine {
         }
         try {
             return comm.type() == CommType.SEND_COMM ? stepSend(comm) : stepRecv(comm);
-        } catch (final NrtException ex) {
+        } catch (final RuntimeException ex) { // of any type: the others of this LNC have nothing to do with it
             fail(comm, ex, false);
             return 1;
         }
@@ -186,9 +186,9 @@ final class ConnectMachine {
         if (accepted == NetTransport.NOT_YET) {
             return watchHandle(comm);
         }
+        comm.setNetComm(accepted);
         closeKv(comm);
         closeListen(comm);
-        comm.setNetComm(accepted);
         transition(comm, CommStatus.CONNECTED, "accepted");
         return 1;
     }
@@ -281,7 +281,16 @@ final class ConnectMachine {
         closeListen(comm);
         if (comm.isConnecting()) {
             comm.setConnecting(false);
-            transport.abandonConnect(transport.nicOf(lnc), comm.netHandle());
+            release(comm, "connect", () -> transport.abandonConnect(transport.nicOf(lnc), comm.netHandle()));
+        }
+    }
+
+    /** What cannot be freed is the transport's loss; the communicator, and whoever closes the LNC, go on. */
+    private static void release(final Communicator comm, final String what, final Runnable step) {
+        try {
+            step.run();
+        } catch (final RuntimeException ex) {
+            LOG.error("The {} of {} could not be freed", what, comm, ex);
         }
     }
 
@@ -296,7 +305,7 @@ final class ConnectMachine {
         if (comm.listenComm() != NetTransport.NOT_YET) {
             final long listenComm = comm.listenComm();
             comm.setListenComm(NetTransport.NOT_YET);
-            transport.closeListen(listenComm);
+            release(comm, "listener", () -> transport.closeListen(listenComm));
         }
     }
 }

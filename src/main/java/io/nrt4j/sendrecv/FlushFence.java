@@ -129,8 +129,11 @@ final class FlushFence {
 
     /** Closes the connection, which ends the registration, and frees the buffer. */
     void close() {
-        transport.closeSend(sendComm);
-        transport.closeRecv(recvComm);
-        buffer.close();
+        try {
+            transport.closeSend(sendComm);
+        } finally {
+            transport.closeRecv(recvComm);
+            buffer.close();
+        }
     }
 }
