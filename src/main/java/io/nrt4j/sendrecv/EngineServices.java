@@ -40,11 +40,12 @@ final class EngineServices {
             final KvLeader started = KvLeader.start(config);
             try {
                 transport = provider.create(config);
-            } catch (final RuntimeException ex) {
-                started.close();
-                throw ex;
+                leader = started;
+            } finally {
+                if (leader == null) { // whatever was thrown: a native library throws errors, too
+                    started.close();
+                }
             }
-            leader = started;
         }
         users++;
     }
@@ -74,6 +75,8 @@ final class EngineServices {
         leader = null;
         try {
             closedTransport.close();
+        } catch (final RuntimeException ex) {
+            LOG.error("Closing the transport {} failed", closedTransport.name(), ex);
         } finally {
             closedLeader.close();
         }

@@ -156,11 +156,12 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
     private NrtStatus open(final int lnc) {
         final long startNs = System.nanoTime();
         boolean acquired = false;
+        LncContext context = null;
         try {
             services.acquire();
             acquired = true;
             final long deadlineNs = startNs + config.initTimeout().toNanos();
-            final LncContext context = new LncContext(
+            context = new LncContext(
                 this, lnc, config, services.transport(), services.rendezvous(deadlineNs), clock, deadlineNs);
             if (startThreads) {
                 context.start();
@@ -169,8 +170,10 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
             statuses[lnc] = LncStatus.INITIALIZED;
             LOG.info("lnc {} is initialised over {}", lnc, services.transport().name());
             return NrtStatus.SUCCESS;
-        } catch (final RuntimeException | OutOfMemoryError ex) { // no thread left is an OutOfMemoryError
-            if (acquired) {
+        } catch (final RuntimeException | OutOfMemoryError | LinkageError ex) { // no thread left, a library that does not fit
+            if (context != null) {
+                closeContext(context);
+            } else if (acquired) {
                 services.release();
             }
             LOG.debug("init of lnc {} failed", lnc, ex);
@@ -198,20 +201,26 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
             if (context == null) {
                 return refuse(NrtStatus.FAILURE, "close of lnc " + lnc + ": it is not initialised");
             }
-            String trouble;
-            try {
-                trouble = context.close(config.closeTimeout().toNanos());
-            } catch (final RuntimeException ex) {
-                trouble = textOf(ex);
-            }
+            final String trouble = closeContext(context);
             contexts.set(lnc, null);
             statuses[lnc] = trouble == null ? LncStatus.UNINITIALIZED : LncStatus.CLOSE_FAILED;
-            services.release();
             return trouble == null ? NrtStatus.SUCCESS
                 : refuse(NrtStatus.FAILURE, "close of lnc " + lnc + ": " + trouble + "; it is closed all the same");
         } finally {
             initLocks[lnc].unlock();
         }
+    }
+
+    /** Closes a context, and gives its use of the services back; null, or what was not in order. */
+    private String closeContext(final LncContext context) {
+        String trouble;
+        try {
+            trouble = context.close(config.closeTimeout().toNanos());
+        } catch (final RuntimeException ex) {
+            trouble = textOf(ex);
+        }
+        services.release();
+        return trouble;
     }
 
     /** Closes every LNC, and clears what failed closes left behind: afterwards the instance is as new. Idempotent. */
