@@ -118,10 +118,17 @@ final class LncService implements Agent {
         return work;
     }
 
-    /** Posts a communicator's stashed requests in order, until there are none or the transport has no room. */
+    /**
+     * Posts a communicator's stashed requests in order, until there are none or the transport has no room, and at most a ringful:
+     * posters that always add one more must not keep the others from their turn.
+     */
     private int drainStash(final Communicator comm) {
         int work = 0;
-        for (RequestSlot slot = comm.stash().peek(); slot != null; slot = comm.stash().peek()) {
+        while (work < Communicator.MAX_PENDING_REQUESTS) {
+            final RequestSlot slot = comm.stash().peek();
+            if (slot == null) {
+                return work;
+            }
             if (RequestSlot.statusOf(slot.stateWord()) != RequestStatus.STASHED) {
                 throw new IllegalStateException("in the stash ring: " + slot);
             }
