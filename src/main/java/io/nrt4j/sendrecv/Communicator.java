@@ -111,7 +111,7 @@ final class Communicator {
     }
 
     boolean isDead() {
-        return dead;
+        return dead || context.isClosing();
     }
 
     LockedStack<RequestSlot> freelist() {

@@ -21,7 +21,7 @@ import org.slf4j.LoggerFactory;
  * Everything of one initialised LNC: service thread, hand-over ring, communicators, data path, flush fence.
  *
  * <p>Threads: {@code comms} and {@code closing} are read and written under {@code connectMutex}, which is also the producer
- * lock of the hand-over ring. {@code fatal} is written once by the service thread when a duty cycle throws, and read by every
+ * lock of the hand-over ring; {@code closing} is read as a volatile by every call on a communicator, too. {@code fatal} is written once by the service thread when a duty cycle throws, and read by every
  * call. {@link #close} is called by the thread that holds the LNC's init lock.
  *
  * <p>Ports {@code async_sr_context}.
@@ -46,7 +46,7 @@ final class LncContext {
     private final ReentrantLock connectMutex = new ReentrantLock();
     private final SpscRing<Communicator> handover = new SpscRing<>(MAX_COMMUNICATORS);
     private final Set<Communicator> comms = new HashSet<>();
-    private boolean closing;
+    private volatile boolean closing;
     private volatile Throwable fatal;
 
     /**
@@ -116,6 +116,11 @@ final class LncContext {
     /** For tests that drive the duty cycle by hand. */
     LncService service() {
         return service;
+    }
+
+    /** Whether {@link #close} has begun; every communicator is dead then, one that failed to connect and was forgotten too. */
+    boolean isClosing() {
+        return closing;
     }
 
     /** Why the service thread has ended before its time; null while it has not. */
