@@ -22,7 +22,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Threads: {@code comms} and {@code closing} are read and written under {@code connectMutex}, which is also the producer
  * lock of the hand-over ring; {@code closing} is read as a volatile by every call on a communicator, too. {@code fatal} is written once by the service thread when a duty cycle throws, and read by every
- * call. {@link #close} is called by the thread that holds the LNC's init lock.
+ * call. {@code serviceEnded} and {@code leftToService} are guarded by {@code endMonitor}. {@link #close} is called by the thread that holds the LNC's init lock.
  *
  * <p>Ports {@code async_sr_context}.
  */
@@ -47,6 +47,9 @@ final class LncContext {
     private final SpscRing<Communicator> handover = new SpscRing<>(MAX_COMMUNICATORS);
     private final Set<Communicator> comms = new HashSet<>();
     private volatile boolean closing;
+    private final Object endMonitor = new Object();
+    private boolean serviceEnded;
+    private Runnable leftToService;
     private volatile Throwable fatal;
 
     /**
@@ -123,6 +126,11 @@ final class LncContext {
         return closing;
     }
 
+    /** For diagnostics: the service thread. */
+    Thread thread() {
+        return thread.thread();
+    }
+
     /** Why the service thread has ended before its time; null while it has not. */
     Throwable fatal() {
         return fatal;
@@ -188,10 +196,14 @@ final class LncContext {
     /**
      * Ends the LNC whatever its state: no call gets through any more, the thread ends, communicators and registrations go.
      *
+     * <p>A service thread that does not end in time may be inside the transport: what it uses is then closed by itself, when it
+     * comes back, and never under it.
+     *
      * @param timeoutNs bound of the wait for the service thread.
+     * @param afterwards called once when all is closed: by this thread, or by the service thread if that ends too late.
      * @return null when all was in order; otherwise what was not.
      */
-    String close(final long timeoutNs) {
+    String close(final long timeoutNs, final Runnable afterwards) {
         final List<Communicator> all;
         connectMutex.lock();
         try {
@@ -204,9 +216,46 @@ final class LncContext {
         all.forEach(Communicator::kill);
         final String trouble = describeTrouble(all);
         signal.shutDown();
-        if (!thread.close(timeoutNs, TimeUnit.NANOSECONDS)) {
+        if (!thread.close(timeoutNs, TimeUnit.NANOSECONDS) && leaveToService(all, afterwards)) {
             return "its service thread did not end within " + TimeUnit.NANOSECONDS.toMillis(timeoutNs) + " ms; " + service;
         }
+        final String closeTrouble = closeAll(all, afterwards);
+        return fatal != null ? "its service thread had failed: " + fatal : trouble != null ? trouble : closeTrouble;
+    }
+
+    /** Closer: false if the service thread has ended after all. */
+    private boolean leaveToService(final List<Communicator> all, final Runnable afterwards) {
+        synchronized (endMonitor) {
+            if (!serviceEnded) {
+                leftToService = () -> closeAll(all, afterwards);
+            }
+            return !serviceEnded;
+        }
+    }
+
+    /** Service thread, as its last deed. */
+    void onServiceEnd() {
+        final Runnable left;
+        synchronized (endMonitor) {
+            serviceEnded = true;
+            left = leftToService;
+        }
+        if (left != null) {
+            LOG.warn("The service thread of lnc {} has ended at last, and closes what the close had to leave", lnc);
+            left.run();
+        }
+    }
+
+    /** When the service thread touches nothing any more. */
+    private String closeAll(final List<Communicator> all, final Runnable afterwards) {
+        try {
+            return closeParts(all);
+        } finally {
+            afterwards.run();
+        }
+    }
+
+    private String closeParts(final List<Communicator> all) {
         service.abortConnecting();
         String closeTrouble = null;
         for (final Communicator comm : all) {
@@ -218,7 +267,7 @@ final class LncContext {
             }
         }
         fence.close();
-        return fatal != null ? "its service thread had failed: " + fatal : trouble != null ? trouble : closeTrouble;
+        return closeTrouble;
     }
 
     private static String describeTrouble(final List<Communicator> all) {

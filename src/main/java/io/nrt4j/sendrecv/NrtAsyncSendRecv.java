@@ -213,14 +213,11 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
 
     /** Closes a context, and gives its use of the services back; null, or what was not in order. */
     private String closeContext(final LncContext context) {
-        String trouble;
         try {
-            trouble = context.close(config.closeTimeout().toNanos());
+            return context.close(config.closeTimeout().toNanos(), services::release);
         } catch (final RuntimeException ex) {
-            trouble = textOf(ex);
+            return textOf(ex);
         }
-        services.release();
-        return trouble;
     }
 
     /** Closes every LNC, and clears what failed closes left behind: afterwards the instance is as new. Idempotent. */
