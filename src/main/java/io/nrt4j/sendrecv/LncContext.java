@@ -21,7 +21,8 @@ import org.slf4j.LoggerFactory;
  * Everything of one initialised LNC: service thread, hand-over ring, communicators, data path, flush fence.
  *
  * <p>Threads: {@code comms} is read and written under {@code connectMutex}, which is also the producer lock of the hand-over ring.
- * {@code closed} is written under it, and read by every call. {@code fatal} is written once by the service thread when a duty cycle throws, and read by every
+ * {@code closed} is written under it, and read by every call. {@code serviceEnded} and {@code leftToService} are guarded by
+ * {@code endMonitor}. {@code fatal} is written once by the service thread when a duty cycle throws, and read by every
  * call. {@link #close} is called by the thread that holds the LNC's init lock.
  *
  * <p>Ports {@code async_sr_context}.
@@ -46,6 +47,9 @@ final class LncContext {
     private final ReentrantLock connectMutex = new ReentrantLock();
     private final SpscRing<Communicator> handover = new SpscRing<>(MAX_COMMUNICATORS);
     private final Set<Communicator> comms = new HashSet<>();
+    private final Object endMonitor = new Object();
+    private boolean serviceEnded;
+    private Runnable leftToService;
     private volatile boolean closed;
     private volatile Throwable fatal;
 
@@ -118,6 +122,11 @@ final class LncContext {
         return closed;
     }
 
+    /** For diagnostics: the service thread. */
+    Thread thread() {
+        return thread.thread();
+    }
+
     /** For tests that drive the duty cycle by hand. */
     LncService service() {
         return service;
@@ -186,11 +195,14 @@ final class LncContext {
     /**
      * Ends the LNC whatever its state: no call gets through any more, the thread ends, communicators and registrations go.
      *
-     * @param timeoutNs bound of the wait for the service thread.
+     * <p>A service thread that does not end in time may be inside the transport: what it uses is then closed by itself, when it
+     * comes back, and never under it.
+     *
+     * @param timeoutNs  bound of the wait for the service thread.
+     * @param afterwards called once when all is closed: by this thread, or by the service thread if that ends too late.
      * @return null when all was in order; otherwise what was not.
-     * @throws IllegalStateException when the service thread did not end: what it may still be using is kept for good.
      */
-    String close(final long timeoutNs) {
+    String close(final long timeoutNs, final Runnable afterwards) {
         final List<Communicator> all;
         connectMutex.lock();
         try {
@@ -203,19 +215,50 @@ final class LncContext {
         all.forEach(Communicator::kill);
         final String trouble = describeTrouble(all);
         signal.shutDown();
-        if (!thread.close(timeoutNs, TimeUnit.NANOSECONDS)) {
-            throw new IllegalStateException(
-                "its service thread did not end within " + TimeUnit.NANOSECONDS.toMillis(timeoutNs) + " ms; " + service);
+        if (!thread.close(timeoutNs, TimeUnit.NANOSECONDS) && leaveToService(all, afterwards)) {
+            return "its service thread did not end within " + TimeUnit.NANOSECONDS.toMillis(timeoutNs) + " ms; " + service;
         }
-        final String closeTrouble = closeAll(all);
+        final String closeTrouble = closeAll(all, afterwards);
         if (fatal != null) {
             return "its service thread had failed: " + fatal;
         }
         return trouble != null ? trouble : closeTrouble;
     }
 
+    /** Closer: false if the service thread has ended after all. */
+    private boolean leaveToService(final List<Communicator> all, final Runnable afterwards) {
+        synchronized (endMonitor) {
+            if (!serviceEnded) {
+                leftToService = () -> closeAll(all, afterwards);
+            }
+            return !serviceEnded;
+        }
+    }
+
+    /** Service thread, as its last deed. */
+    void onServiceEnd() {
+        final Runnable left;
+        synchronized (endMonitor) {
+            serviceEnded = true;
+            left = leftToService;
+        }
+        if (left != null) {
+            LOG.warn("The service thread of lnc {} has ended at last, and closes what the close had to leave", lnc);
+            left.run();
+        }
+    }
+
+    /** When the service thread touches nothing any more. */
+    private String closeAll(final List<Communicator> all, final Runnable afterwards) {
+        try {
+            return closeParts(all);
+        } finally {
+            afterwards.run();
+        }
+    }
+
     /** Closes one after the other, whatever the others' fate; returns what failed first, or null. */
-    private String closeAll(final List<Communicator> all) {
+    private String closeParts(final List<Communicator> all) {
         String first = closeOne("what still connects", service::abortConnecting);
         for (final Communicator comm : all) {
             final String next = closeOne(comm, () -> closeComm(comm));
