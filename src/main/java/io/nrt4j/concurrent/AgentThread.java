@@ -92,8 +92,9 @@ public final class AgentThread {
             while (true) {
                 try {
                     if (!ended.await(deadlineNs - System.nanoTime(), TimeUnit.NANOSECONDS)) {
+                        final StackTraceElement[] stack = thread.getStackTrace(); // once: it may end between two looks
                         LOG.warn("{} did not end within {} ms; it is at {}", agent.roleName(), unit.toMillis(timeout),
-                            thread.getStackTrace().length == 0 ? "its end" : thread.getStackTrace()[0]);
+                            stack.length == 0 ? "its end" : stack[0]);
                         return false;
                     }
                     thread.join(Math.max(1, TimeUnit.NANOSECONDS.toMillis(deadlineNs - System.nanoTime())));
