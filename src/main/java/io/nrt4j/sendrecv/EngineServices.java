@@ -6,6 +6,7 @@ import io.nrt4j.kv.KvLeader;
 import io.nrt4j.kv.KvOptions;
 import io.nrt4j.net.NetTransport;
 import io.nrt4j.net.NetTransportProvider;
+import java.util.Objects;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -39,7 +40,7 @@ final class EngineServices {
             }
             final KvLeader started = KvLeader.start(config);
             try {
-                transport = provider.create(config);
+                transport = Objects.requireNonNull(provider.create(config), provider.name() + " made no transport");
                 leader = started;
             } finally {
                 if (leader == null) { // whatever was thrown: a native library throws errors, too
@@ -76,7 +77,7 @@ final class EngineServices {
         try {
             closedTransport.close();
         } catch (final RuntimeException ex) {
-            LOG.error("Closing the transport {} failed", closedTransport.name(), ex);
+            LOG.error("Closing the transport {} failed", provider.name(), ex);
         } finally {
             closedLeader.close();
         }
