@@ -110,6 +110,21 @@ public final class AgentThread {
         }
     }
 
+    /**
+     * Waits for the thread's end, however long it takes.
+     *
+     * @return true if the thread has ended (or was never started); false if the waiting thread was interrupted.
+     */
+    public boolean awaitEnd() {
+        try {
+            thread.join();
+            return true;
+        } catch (final InterruptedException ex) {
+            Thread.currentThread().interrupt();
+            return false;
+        }
+    }
+
     private void run() {
         try {
             agent.onStart();

@@ -67,11 +67,6 @@ final class LncService implements Agent {
         return work + transport.progress();
     }
 
-    @Override
-    public void onClose() {
-        context.onServiceEnd();
-    }
-
     /** Moves new communicators from the hand-over ring to the queue of their peer. */
     private int pickUpConnectionTasks() {
         int work = 0;
