@@ -21,9 +21,8 @@ import org.slf4j.LoggerFactory;
  * Everything of one initialised LNC: service thread, hand-over ring, communicators, data path, flush fence.
  *
  * <p>Threads: {@code comms} is read and written under {@code connectMutex}, which is also the producer lock of the hand-over ring.
- * {@code closed} is written under it, and read by every call. {@code serviceEnded} and {@code leftToService} are guarded by
- * {@code endMonitor}. {@code fatal} is written once by the service thread when a duty cycle throws, and read by every
- * call. {@link #close} is called by the thread that holds the LNC's init lock.
+ * {@code closed} is written under it, and read by every call. {@code fatal} is written once by the service thread when a duty cycle throws, and
+ * read by every call. {@link #close} is called by the thread that holds the LNC's init lock.
  *
  * <p>Ports {@code async_sr_context}.
  */
@@ -47,9 +46,6 @@ final class LncContext {
     private final ReentrantLock connectMutex = new ReentrantLock();
     private final SpscRing<Communicator> handover = new SpscRing<>(MAX_COMMUNICATORS);
     private final Set<Communicator> comms = new HashSet<>();
-    private final Object endMonitor = new Object();
-    private boolean serviceEnded;
-    private Runnable leftToService;
     private volatile boolean closed;
     private volatile Throwable fatal;
 
@@ -195,11 +191,11 @@ final class LncContext {
     /**
      * Ends the LNC whatever its state: no call gets through any more, the thread ends, communicators and registrations go.
      *
-     * <p>A service thread that does not end in time may be inside the transport: what it uses is then closed by itself, when it
-     * comes back, and never under it.
+     * <p>A thread that does not come back from the transport in time, be it the service thread or an application's, keeps what
+     * it uses: that is closed by a thread of its own when it has come back, and never under it.
      *
-     * @param timeoutNs  bound of the wait for the service thread.
-     * @param afterwards called once when all is closed: by this thread, or by the service thread if that ends too late.
+     * @param timeoutNs  bound of the wait for the service thread and for calls under way.
+     * @param afterwards called once when all is closed, by this thread or by the late one.
      * @return null when all was in order; otherwise what was not.
      */
     String close(final long timeoutNs, final Runnable afterwards) {
@@ -211,12 +207,16 @@ final class LncContext {
         } finally {
             connectMutex.unlock();
         }
-        net.close();
+        final long deadlineNs = System.nanoTime() + timeoutNs;
+        final boolean quiet = net.close(timeoutNs);
         all.forEach(Communicator::kill);
         final String trouble = describeTrouble(all);
         signal.shutDown();
-        if (!thread.close(timeoutNs, TimeUnit.NANOSECONDS) && leaveToService(all, afterwards)) {
-            return "its service thread did not end within " + TimeUnit.NANOSECONDS.toMillis(timeoutNs) + " ms; " + service;
+        final boolean ended = thread.close(Math.max(0, deadlineNs - System.nanoTime()), TimeUnit.NANOSECONDS);
+        if (!quiet || !ended) {
+            closeLater(all, afterwards);
+            return (quiet ? "its service thread did not end" : "a call did not come back from the transport") + " within "
+                + TimeUnit.NANOSECONDS.toMillis(timeoutNs) + " ms; " + service;
         }
         final String closeTrouble = closeAll(all, afterwards);
         if (fatal != null) {
@@ -225,27 +225,17 @@ final class LncContext {
         return trouble != null ? trouble : closeTrouble;
     }
 
-    /** Closer: false if the service thread has ended after all. */
-    private boolean leaveToService(final List<Communicator> all, final Runnable afterwards) {
-        synchronized (endMonitor) {
-            if (!serviceEnded) {
-                leftToService = () -> closeAll(all, afterwards);
+    /** Closes the rest on a thread of its own, when nobody is inside the transport for this LNC any more. */
+    private void closeLater(final List<Communicator> all, final Runnable afterwards) {
+        final Thread closer = new Thread(() -> {
+            net.awaitQuiet();
+            if (thread.awaitEnd()) {
+                LOG.warn("lnc {} can be closed at last", lnc);
+                closeAll(all, afterwards);
             }
-            return !serviceEnded;
-        }
-    }
-
-    /** Service thread, as its last deed. */
-    void onServiceEnd() {
-        final Runnable left;
-        synchronized (endMonitor) {
-            serviceEnded = true;
-            left = leftToService;
-        }
-        if (left != null) {
-            LOG.warn("The service thread of lnc {} has ended at last, and closes what the close had to leave", lnc);
-            left.run();
-        }
+        }, "nrt4j-close-" + lnc);
+        closer.setDaemon(true);
+        closer.start();
     }
 
     /** When the service thread touches nothing any more. */

@@ -78,11 +78,6 @@ final class LncService implements Agent {
         return true;
     }
 
-    @Override
-    public void onClose() {
-        context.onServiceEnd();
-    }
-
     /** Moves new communicators from the hand-over ring to the queue of their peer. */
     private int pickUpConnectionTasks() {
         int work = 0;
