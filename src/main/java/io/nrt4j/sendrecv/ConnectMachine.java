@@ -128,7 +128,7 @@ final class ConnectMachine {
             transition(comm, next, "answered");
             return work + 1;
         }
-        return work;
+        return state.kvRequest.isKeptWaiting() ? 0 : work;
     }
 
     /** SEND 4. */
@@ -213,12 +213,12 @@ final class ConnectMachine {
             }
             state.kvRequest =
                 KvClient.get(ownServer, recvKey(comm), false, false, (buffer, offset, length) -> { }, kvOptions);
-            return 1;
+            return 0; // as all of it: to look whether all is well is no progress
         }
         final KvClient watch = state.kvRequest;
-        final int work = watch.step();
-        if (!watch.isDone() && !watch.isFailed()) {
-            return work;
+        watch.step();
+        if (!watch.isDone()) {
+            return 0;
         }
         final boolean failed = watch.isFailed();
         final boolean found = !failed && watch.found();
@@ -232,13 +232,15 @@ final class ConnectMachine {
             state.handleTaken = false;
         } else if (otherServer) {
             publish(comm, "another server: publishes again");
+            return 1;
         } else if (!state.handleTaken) {
             state.handleTaken = true;
             state.takenSinceNs = nowNs;
         } else if (nowNs - state.takenSinceNs > TAKEN_LIMIT_NS) {
             publish(comm, "taken, but nobody connected: publishes again");
+            return 1;
         }
-        return work;
+        return 0;
     }
 
     private boolean isDone(final Communicator comm) {
