@@ -21,8 +21,9 @@ import org.slf4j.LoggerFactory;
  * Everything of one initialised LNC: service thread, hand-over ring, communicators, data path, flush fence.
  *
  * <p>Threads: {@code comms} and {@code closing} are read and written under {@code connectMutex}, which is also the producer
- * lock of the hand-over ring; {@code closing} is read as a volatile by every call on a communicator, too. {@code fatal} is written once by the service thread when a duty cycle throws, and read by every
- * call. {@link #close} is called by the thread that holds the LNC's init lock.
+ * lock of the hand-over ring; {@code closing} is read as a volatile by every call on a communicator, too. {@code fatal} is
+ * written once by the service thread when a duty cycle throws, and read by every call. {@link #close} is called by the thread
+ * that holds the LNC's init lock.
  *
  * <p>Ports {@code async_sr_context}.
  */
