@@ -21,8 +21,8 @@ import org.slf4j.LoggerFactory;
  * Everything of one initialised LNC: service thread, hand-over ring, communicators, data path, flush fence.
  *
  * <p>Threads: {@code comms} is read and written under {@code connectMutex}, which is also the producer lock of the hand-over ring.
- * {@code closed} is written under it, and read by every call. {@code fatal} is written once by the service thread when a duty cycle throws, and
- * read by every call. {@link #close} is called by the thread that holds the LNC's init lock.
+ * {@code closed} is written under it, and read by every call. {@code fatal} is written once by the service thread when a duty cycle
+ * throws, and read by every call. {@link #close} is called by the thread that holds the LNC's init lock.
  *
  * <p>Ports {@code async_sr_context}.
  */
