@@ -27,6 +27,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Tensors and the life of their memory. */
@@ -71,6 +72,7 @@ class NrtTensorTest {
 
     @Test
     @Tag("slow")
+    @Timeout(value = 5, unit = TimeUnit.MINUTES) // touching fresh memory is slow on a busy machine
     void memoryBeyond2GiB() {
         final OperatingSystemMXBean system = (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
         assumeTrue(system.getFreeMemorySize() > 4L << 30, "less than 4 GiB of memory is free");
@@ -239,7 +241,7 @@ class NrtTensorTest {
                 throw new IllegalStateException("cannot deregister");
             });
             tensor.storage().addReleaseListener(of -> told.incrementAndGet());
-            assertThatThrownBy(tensor::close).hasMessage("cannot deregister");
+            tensor.close(); // whoever completes the last transfer must not be told another's failure
             assertThat(told).hasValue(1);
         }
     }

@@ -26,27 +26,30 @@ final class KvHostIdentity {
     private static final int RANDOM_BYTES = 16;
     private static final int MAX_CONTENT_LENGTH = 1024;
     private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
+    private static final String IDENTITY = "[!-~]{1,64}/[0-9a-f]{32}";
     private static final Pattern CONTENT = Pattern.compile(
-        "nrt4j host identity 1\nboot ([!-~]{1,64})\nidentity ([!-~]{1,64}/[0-9a-f]{32})\n");
+        "nrt4j host identity 1\nboot ([!-~]{1,64})\nidentity (" + IDENTITY + ")\n");
 
     private KvHostIdentity() {
     }
 
     /**
-     * The identity that a lock file holds, or a new one that it holds from now on.
+     * The identity that a lock file holds, or else one that it holds from now on.
      *
      * @param lockFile locked and positioned anywhere; the only descriptor of the file in this process.
+     * @param known    what this process has learnt before, in case the file was removed meanwhile; or null.
      * @param hostName of this host, for a new identity.
      * @return {@value #LENGTH} bytes.
      * @throws IOException if the file can be neither read nor written.
      */
-    static byte[] load(final FileChannel lockFile, final String hostName) throws IOException {
+    static byte[] load(final FileChannel lockFile, final byte[] known, final String hostName) throws IOException {
         final String bootId = bootId();
         final Matcher content = CONTENT.matcher(read(lockFile));
         if (content.matches() && content.group(1).equals(bootId)) {
             return padded(content.group(2));
         }
-        final String identity = draw(hostName);
+        final String learnt = known == null ? "" : new String(known, StandardCharsets.US_ASCII).replace("\0", "");
+        final String identity = learnt.matches(IDENTITY) ? learnt : draw(hostName);
         write(lockFile, "nrt4j host identity 1\nboot " + bootId + "\nidentity " + identity + "\n");
         return padded(identity);
     }

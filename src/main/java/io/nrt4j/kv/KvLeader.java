@@ -31,7 +31,8 @@ public final class KvLeader implements AutoCloseable {
     public static final String HOSTNAME_KEY = "hostname";
 
     private static final Logger LOG = LoggerFactory.getLogger(KvLeader.class);
-    private static final long FIRST_BIND_PATIENCE_NS = TimeUnit.MILLISECONDS.toNanos(300);
+    private static final long FIRST_BIND_PATIENCE_NS = TimeUnit.MILLISECONDS.toNanos(600);
+    private static final long LOCK_CHECK_MS = 200;
     private static final long MIN_PAUSE_MS = 1;
     private static final long MAX_PAUSE_MS = 50;
     private static final long RESTART_PAUSE_MS = 100;
@@ -121,10 +122,7 @@ public final class KvLeader implements AutoCloseable {
                     lockFile.acquire();
                     serve(Long.MAX_VALUE);
                 }
-                server.awaitEnd();
-                if (!closing) {
-                    LOG.error("the KV server at {} ended; it is started anew", KvAddress.text(bind));
-                }
+                awaitEnd();
             } catch (final InterruptedException ex) {
                 // Only close() interrupts; the loop's condition sees it.
                 Thread.currentThread().interrupt();
@@ -136,6 +134,21 @@ public final class KvLeader implements AutoCloseable {
                 stopQuietly();
             }
             pauseUnlessClosing();
+        }
+        // Closed before the loop was entered: what the starting thread took is still held.
+        stopQuietly();
+    }
+
+    private void awaitEnd() throws InterruptedException {
+        while (!server.awaitEnd(LOCK_CHECK_MS)) {
+            // Temporary folders are swept, and files with "lock" in their name are removed by hand.
+            if (!lockFile.isCurrent()) {
+                LOG.warn("{} was removed; its server at {} is elected anew", lockFile.path(), KvAddress.text(bind));
+                return;
+            }
+        }
+        if (!closing) {
+            LOG.error("the KV server at {} ended; it is started anew", KvAddress.text(bind));
         }
     }
 
@@ -149,7 +162,7 @@ public final class KvLeader implements AutoCloseable {
     private void serve(final long patienceNs) throws InterruptedException {
         final byte[] own128;
         try {
-            own128 = KvHostIdentity.load(lockFile.channel(), config.hostName());
+            own128 = KvHostIdentity.load(lockFile.channel(), identity, config.hostName());
         } catch (final IOException ex) {
             throw new NrtException(NrtStatus.FAILURE, "KV lock file " + lockFile.path() + " is unusable: " + KvAddress.reason(ex), ex);
         }
@@ -216,6 +229,11 @@ public final class KvLeader implements AutoCloseable {
      */
     public boolean isLeader() {
         return server != null;
+    }
+
+    /** The server while this instance leads, else null. */
+    KvServer server() {
+        return server;
     }
 
     /**

@@ -247,6 +247,15 @@ final class KvLockFile {
         return lock != null && lock.isValid();
     }
 
+    /** Whether the lock is held and its path still leads to it: those who come later would elect another over a new file. */
+    boolean isCurrent() {
+        try {
+            return isHeld() && fileKey.equals(fileKey());
+        } catch (final IOException ex) {
+            return true; // not to be told now; it is asked again
+        }
+    }
+
     /** Gives back what is held, lock or only turn. The file stays: it holds the identity. Idempotent. */
     void release() {
         try {

@@ -149,21 +149,19 @@ public final class KvServer implements AutoCloseable {
         }
     }
 
-    /**
-     * Waits in the selector, no longer than until something has to be looked at. The selector alone would lose a wake-up that the duty
-     * cycle's {@code selectNow} swallows: {@code woken} keeps it. It is set by whoever wakes, before the selector is woken, and read and
-     * cleared by the server's thread before it waits.
-     */
+    /** Waits in the selector, no longer than until something has to be looked at. */
     private final class SelectorIdle implements IdleStrategy {
+        /**
+         * Written by the waking thread before it wakes the selector, read and cleared by the server's. The selector alone is not
+         * enough: the {@code selectNow} of a duty cycle eats its wake-up.
+         */
         private volatile boolean woken;
 
         @Override
         public void idle(final int workCount) {
             if (woken) {
                 woken = false;
-                return;
-            }
-            if (workCount == 0) {
+            } else if (workCount == 0) {
                 try {
                     selector.select(timeoutMs());
                 } catch (final IOException ex) {
@@ -224,9 +222,9 @@ public final class KvServer implements AutoCloseable {
         return thread;
     }
 
-    /** Waits until the server has ended, be it closed or failed. */
-    void awaitEnd() throws InterruptedException {
-        ended.await();
+    /** Waits for the server's end, be it closed or failed; false if it goes on after the given time. */
+    boolean awaitEnd(final long timeoutMs) throws InterruptedException {
+        return ended.await(timeoutMs, TimeUnit.MILLISECONDS);
     }
 
     /** One duty cycle: who is ready, who is overdue. Returns how much was done. */

@@ -10,6 +10,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
+/** Layout, what can and what cannot be a frame, and the seal. */
 class KvFrameTest {
     private static final long EPOCH = 0x1122334455667788L;
     private static final long NONCE = 0x99AABBCCDDEEFF00L;

@@ -10,6 +10,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
 
+/** Children that talk, stand still and die. */
 class ChildJvmTest {
     private static final Duration LIMIT = Duration.ofSeconds(30);
 

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Builds and runs the benchmarks with the gc profiler, and prints each beside its control.
+#
+#   scripts/bench.sh                        all, 3 forks
+#   scripts/bench.sh -f 1 HotPath           1 fork, benchmarks whose name matches a regular expression
+#   scripts/bench.sh -- -wi 2 -i 3          everything after -- goes to JMH as it is
+#   scripts/bench.sh --footprint            2,048 pairs in 512 MB of heap, and processor time while idle and while waiting
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/lib.sh"
+
+forks=3
+pattern='io\.nrt4j\.'
+footprint=no
+jmh_options=()
+while [ $# -gt 0 ]; do
+    case "$1" in
+        -f | --forks)
+            [ $# -ge 2 ] || die "$1 needs a number" 2
+            forks="$2"
+            shift
+            ;;
+        --footprint) footprint=yes ;;
+        -h | --help)
+            sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"
+            exit 0
+            ;;
+        --)
+            shift
+            jmh_options=("$@")
+            break
+            ;;
+        -*) die "unknown option '$1', see --help" 2 ;;
+        *) pattern="$1" ;;
+    esac
+    shift
+done
+
+need_maven
+JAVA_HOME="$(find_baseline_jdk)"
+export JAVA_HOME
+build=target/jmh
+# The class path is written by the dependency plug-in, so that no path is known here.
+mvn -q -B -f "$ROOT/pom.xml" -Pjmh "-DbuildDirectory=$build" test-compile \
+    dependency:build-classpath -DincludeScope=test "-Dmdep.outputFile=$ROOT/$build/class.path"
+classpath="$ROOT/$build/test-classes:$ROOT/$build/classes:$(cat "$ROOT/$build/class.path")"
+quiet=(-Dorg.slf4j.simpleLogger.defaultLogLevel=warn)
+
+if [ "$footprint" = yes ]; then
+    exec "$JAVA_HOME/bin/java" -Xmx512m "${quiet[@]}" -cp "$classpath" io.nrt4j.sendrecv.FootprintProbe
+fi
+exec "$JAVA_HOME/bin/java" "${quiet[@]}" -cp "$classpath" io.nrt4j.sendrecv.BenchmarkRunner "$pattern" "$forks" "${jmh_options[@]}"

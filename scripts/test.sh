@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# Builds and tests everything: the whole 'mvn verify' on the baseline JDK (17), then the tests on JDK 25 where there is one.
+# Ends with Surefire's own summary lines, the baseline's last.
+#
+#   scripts/test.sh            everything
+#   scripts/test.sh --quick    without the tests that take long, and on the baseline only
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/lib.sh"
+
+quick=no
+for option in "$@"; do
+    case "$option" in
+        --quick) quick=yes ;;
+        -h | --help)
+            sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"
+            exit 0
+            ;;
+        *) die "unknown option '$option', see --help" 2 ;;
+    esac
+done
+
+need_maven
+baseline="$(find_baseline_jdk)"
+newest="$(find_jdk 25 25)"
+logs="$(mktemp -d)"
+trap 'rm -rf "$logs"' EXIT
+failed=no
+
+# Runs Maven on a JDK and keeps its output; the build goes on to the next JDK when it fails.
+#   $1 name of the log, $2 JDK home, the rest: Maven's arguments
+run_maven() {
+    local name="$1" home="$2"
+    shift 2
+    printf '\n== Java %s: %s\n' "$(jdk_version "$home")" "$home"
+    if ! JAVA_HOME="$home" mvn -B -Dstyle.color=never -f "$ROOT/pom.xml" "$@" 2>&1 | tee "$logs/$name"; then
+        failed=yes
+    fi
+}
+
+# Surefire's last summary line, without Maven's prefix.
+summary() {
+    sed -n 's/^\[[A-Z]*\] \(Tests run: [0-9]*, Failures: [0-9]*, Errors: [0-9]*, Skipped: [0-9]*\)$/\1/p' "$logs/$1" | tail -n 1
+}
+
+# The runnable jar must start, and say nothing on standard error.
+try_jar() {
+    local home="$1" jar noise
+    jar="$(tools_jar)"
+    if [ -z "$jar" ]; then
+        printf 'FAILED: the build made no nrt4j-*-tools.jar\n'
+        failed=yes
+    elif ! noise="$("$home/bin/java" -jar "$jar" info 2>&1 > /dev/null)" || [ -n "$noise" ]; then
+        printf 'FAILED: java -jar %s info on Java %s: %s\n' "$jar" "$(jdk_version "$home")" "$noise"
+        failed=yes
+    else
+        printf 'java -jar %s info runs quietly on Java %s\n' "$(basename "$jar")" "$(jdk_version "$home")"
+    fi
+}
+
+# One clean build: a class that is gone from the sources must not live on in the tests.
+if [ "$quick" = yes ]; then
+    run_maven baseline "$baseline" clean verify -DexcludedGroups=slow
+else
+    run_maven baseline "$baseline" clean verify
+fi
+try_jar "$baseline"
+
+if [ "$quick" = yes ]; then
+    printf '\nSKIP: Java 25 (--quick)\n'
+elif [ -z "$newest" ]; then
+    printf '\nSKIP: Java 25: there is no JDK 25 in JAVA25_HOME, under /usr/lib/jvm or on the path\n'
+elif [ "$newest" = "$baseline" ]; then
+    printf '\nSKIP: Java 25: it is the baseline here\n'
+else
+    run_maven newest "$newest" test -DbuildDirectory=target/java25
+    try_jar "$newest"
+fi
+
+printf '\n'
+[ ! -f "$logs/newest" ] || printf 'Java %s:\n%s\n' "$(jdk_version "$newest")" "$(summary newest)"
+[ "$failed" = no ] || printf 'FAILED, see above\n'
+printf 'Java %s:\n%s\n' "$(jdk_version "$baseline")" "$(summary baseline)"
+[ "$failed" = no ]

@@ -1,0 +1,183 @@
+package io.nrt4j.tools;
+
+import io.nrt4j.NrtConfig;
+import io.nrt4j.NrtException;
+import io.nrt4j.NrtStatus;
+import io.nrt4j.sendrecv.NrtAsyncSendRecv;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Comparator;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CompletionService;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorCompletionService;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.Stream;
+
+/**
+ * Both ends of a transfer in this JVM: two engines as two hosts, each with a key-value server at a loopback address of its own
+ * (where the system has a second one, as Linux does; otherwise they are two processes of one host).
+ *
+ * <p>Threads: {@link #run} by one thread; each role has one of its own. {@code cancelled} is raised when the other role has
+ * failed and had its time to tell.
+ */
+final class EmbeddedTransfer {
+    private static final long GRACE_MS = 3000;
+    private static final long END_MS = 15_000;
+
+    private final TransferOptions options;
+    private final EngineFactory engines;
+    private final AtomicBoolean cancelled = new AtomicBoolean();
+
+    EmbeddedTransfer(final TransferOptions options, final EngineFactory engines) {
+        this.options = options;
+        this.engines = engines;
+    }
+
+    /** Sends the files and answers what became of them, as the sender sees it. */
+    TransferReport run(final List<TransferFile> files, final Path out, final ProgressMeter progress) {
+        final Path locks = temporaryFolder();
+        final String ipA = "127.0.0.1";
+        final String ipB = canListenAt("127.0.0.2") ? "127.0.0.2" : ipA;
+        final int port = options.port() != 0 ? options.port() : freePort(ipA, ipB);
+        try (NrtAsyncSendRecv hostA = engine("host-a", ipA, port, locks);
+            NrtAsyncSendRecv hostB = engine("host-b", ipB, port, locks)) {
+            final TransferSender sender = new TransferSender(
+                link(hostA, options.lnc(), ipB, options.peerLnc()), files, options.chunkBytes(), options.inFlight(), null);
+            final TransferReceiver receiver = new TransferReceiver(
+                link(hostB, options.peerLnc(), ipA, options.lnc()), out, options.inFlight(), progress);
+            return runBoth(sender, receiver);
+        } finally {
+            deleteQuietly(locks);
+        }
+    }
+
+    private TransferLink link(final NrtAsyncSendRecv engine, final int lnc, final String peerIp, final int peerLnc) {
+        return new TransferLink(engine, lnc, peerIp, peerLnc, new Patience(options.timeout(), cancelled::get));
+    }
+
+    private NrtAsyncSendRecv engine(final String name, final String ip, final int port, final Path locks) {
+        // Two hosts have two lock folders; two processes of one host share theirs.
+        return engines.create(options.config(port)
+            .kvBindAddress(ip)
+            .kvLockDirectory(folder(locks.resolve(ip)))
+            .set(NrtConfig.Setting.HOST_NAME, name)
+            .build());
+    }
+
+    private TransferReport runBoth(final TransferSender sender, final TransferReceiver receiver) {
+        final ExecutorService threads = Executors.newFixedThreadPool(2, task -> {
+            final Thread thread = new Thread(task, "nrt4j-transfer");
+            thread.setDaemon(true);
+            return thread;
+        });
+        try {
+            final CompletionService<TransferReport> ends = new ExecutorCompletionService<>(threads);
+            final Callable<TransferReport> receiving = receiver::run;
+            final Callable<TransferReport> sending = sender::run;
+            final Future<TransferReport> received = ends.submit(receiving);
+            final Future<TransferReport> sent = ends.submit(sending);
+            final Future<TransferReport> first = ends.take();
+            final RuntimeException failure = failureOf(first);
+            if (failure != null) {
+                fail(failure, ends);
+            }
+            final RuntimeException second = failureOf(first == sent ? received : sent);
+            if (second != null) {
+                throw second;
+            }
+            return sent.get();
+        } catch (final InterruptedException ex) {
+            cancelled.set(true);
+            Thread.currentThread().interrupt();
+            throw new NrtException(NrtStatus.FAILURE, "interrupted", ex);
+        } catch (final ExecutionException ex) {
+            throw new IllegalStateException(ex); // it was asked before
+        } finally {
+            threads.shutdown();
+        }
+    }
+
+    /** One end failed: the other was told, and is cancelled when it does not end all the same. */
+    private void fail(final RuntimeException failure, final CompletionService<TransferReport> ends) throws InterruptedException {
+        Future<TransferReport> other = ends.poll(GRACE_MS, TimeUnit.MILLISECONDS);
+        if (other == null) {
+            cancelled.set(true);
+            other = ends.poll(END_MS, TimeUnit.MILLISECONDS);
+        }
+        final RuntimeException second = other == null
+            ? new NrtException(NrtStatus.TIMEOUT, "the other end did not end within " + END_MS + " ms") : failureOf(other);
+        if (second != null) {
+            failure.addSuppressed(second);
+        }
+        throw failure;
+    }
+
+    private static RuntimeException failureOf(final Future<TransferReport> end) throws InterruptedException {
+        try {
+            end.get();
+            return null;
+        } catch (final ExecutionException ex) {
+            return ex.getCause() instanceof RuntimeException known ? known
+                : new NrtException(NrtStatus.FAILURE, ex.getCause().toString(), ex.getCause());
+        }
+    }
+
+    private static boolean canListenAt(final String ip) {
+        try (ServerSocket socket = new ServerSocket()) {
+            socket.bind(new InetSocketAddress(InetAddress.getByName(ip), 0)); // a literal: no name service is asked
+            return true;
+        } catch (final IOException ex) {
+            return false;
+        }
+    }
+
+    private static int freePort(final String ipA, final String ipB) {
+        for (int attempt = 0; attempt < 100; attempt++) {
+            try (ServerSocket first = new ServerSocket(); ServerSocket second = new ServerSocket()) {
+                first.bind(new InetSocketAddress(InetAddress.getByName(ipA), 0));
+                if (!ipA.equals(ipB)) {
+                    second.bind(new InetSocketAddress(InetAddress.getByName(ipB), first.getLocalPort()));
+                }
+                return first.getLocalPort();
+            } catch (final IOException ex) {
+                continue;
+            }
+        }
+        throw new NrtException(NrtStatus.FAILURE, "found no free TCP port at " + ipA + " and " + ipB);
+    }
+
+    private static Path temporaryFolder() {
+        try {
+            return Files.createTempDirectory("nrt4j-transfer-");
+        } catch (final IOException ex) {
+            throw new NrtException(NrtStatus.FAILURE, "cannot make a temporary folder: " + ex, ex);
+        }
+    }
+
+    private static Path folder(final Path path) {
+        try {
+            return Files.createDirectories(path);
+        } catch (final IOException ex) {
+            throw new NrtException(NrtStatus.FAILURE, "cannot make the folder '" + path + "': " + ex, ex);
+        }
+    }
+
+    private static void deleteQuietly(final Path folder) {
+        try (Stream<Path> paths = Files.walk(folder)) {
+            paths.sorted(Comparator.reverseOrder()).forEach(path -> path.toFile().delete());
+        } catch (final IOException | UncheckedIOException ex) {
+            folder.toFile().deleteOnExit();
+        }
+    }
+}

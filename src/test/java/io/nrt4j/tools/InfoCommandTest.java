@@ -1,0 +1,45 @@
+package io.nrt4j.tools;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** {@code nrt4j info}. */
+class InfoCommandTest {
+    private static final String PORT = "nrt4j.asyncSendRecv.bootstrapPort";
+
+    @AfterEach
+    void clear() {
+        System.clearProperty(PORT);
+    }
+
+    @Test
+    void itTellsWhatThereIs() {
+        System.setProperty(PORT, "4711");
+
+        final CommandRun run = CommandRun.of("info");
+
+        assertThat(run.exitCode()).isZero();
+        assertThat(run.out())
+            .contains(System.getProperty("java.runtime.version"))
+            .contains(System.getProperty("os.arch"))
+            .containsPattern("LNCs of a process +128")
+            .containsPattern("communicators of an LNC +128")
+            .containsPattern("pending requests of a communicator +128")
+            .contains("NEURON_RT_ASYNC_SENDRECV_BOOTSTRAP_PORT=4711 (system property " + PORT + ")")
+            .contains("NRT4J_CLOSE_TIMEOUT_MS=5000 (")
+            .containsPattern("loopback +available");
+    }
+
+    @Test
+    void aRefusedConfigurationIsShownBesideTheRest() {
+        System.setProperty(PORT, "abc");
+
+        final CommandRun run = CommandRun.of("info");
+
+        assertThat(run.exitCode()).isEqualTo(1);
+        assertThat(run.out()).contains("is refused: NEURON_RT_ASYNC_SENDRECV_BOOTSTRAP_PORT='abc'").contains("loopback");
+        assertThat(run.err()).contains("NEURON_RT_ASYNC_SENDRECV_BOOTSTRAP_PORT='abc'");
+    }
+}
