@@ -5,16 +5,15 @@
  */
 module io.nrt4j {
     requires com.sun.jna;
-    requires transitive org.slf4j;
+    requires org.slf4j;
     requires static info.picocli;
 
     exports io.nrt4j;
-    exports io.nrt4j.concurrent;
     exports io.nrt4j.net;
+    exports io.nrt4j.net.loopback;
     exports io.nrt4j.net.opfifo;
     exports io.nrt4j.proxy;
     exports io.nrt4j.sendrecv;
-    exports io.nrt4j.net.loopback;
 
     uses io.nrt4j.net.NetTransportProvider;
 

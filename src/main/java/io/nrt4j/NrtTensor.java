@@ -7,6 +7,7 @@ import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Objects;
+import java.util.function.Consumer;
 
 /**
  * A byte range at a stable native address: what a transfer reads from or writes to.
@@ -170,7 +171,8 @@ public final class NrtTensor implements AutoCloseable {
     }
 
     /**
-     * A view of part of a tensor's bytes, in the machine's byte order. The view must not be used after the tensor was closed.
+     * A view of part of a tensor's bytes, in the machine's byte order. The view does not keep the tensor: it must not be used after the
+     * tensor was closed, or was dropped and collected.
      *
      * @param offset      of the first byte.
      * @param lengthBytes number of bytes.
@@ -199,8 +201,7 @@ public final class NrtTensor implements AutoCloseable {
      * @throws NrtException              CLOSED if the tensor is closed.
      */
     public void write(final long offset, final byte[] source) {
-        view(offset, source.length).put(source);
-        Reference.reachabilityFence(this);
+        use(offset, source.length, view -> view.put(source));
     }
 
     /**
@@ -214,9 +215,21 @@ public final class NrtTensor implements AutoCloseable {
      */
     public byte[] read(final long offset, final int lengthBytes) {
         final byte[] target = new byte[lengthBytes];
-        view(offset, lengthBytes).get(target);
-        Reference.reachabilityFence(this);
+        use(offset, lengthBytes, view -> view.get(target));
         return target;
+    }
+
+    /** Works on a view while the memory is held, so that a close meanwhile does not pull it away. */
+    private void use(final long offset, final int lengthBytes, final Consumer<ByteBuffer> work) {
+        final boolean held = storage.retain();
+        try {
+            work.accept(view(offset, lengthBytes));
+        } finally {
+            if (held) {
+                storage.release();
+            }
+            Reference.reachabilityFence(this);
+        }
     }
 
     /** Refuses new posts; memory and registrations go with the last request in flight. Idempotent. */

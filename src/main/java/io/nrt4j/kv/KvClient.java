@@ -40,6 +40,8 @@ public final class KvClient implements AutoCloseable {
     private static final byte[] NO_VALUE = {};
     private static final long MIN_PAUSE_NS = TimeUnit.MICROSECONDS.toNanos(100);
     private static final long MAX_PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(10);
+    /** Silence after which a connection is given up for a new one: its host may have died without a word, and be back. */
+    private static final long SILENCE_NS = TimeUnit.SECONDS.toNanos(5);
 
     /** State of a request ({@code kv_store_client_op_state}). */
     public enum State {
@@ -96,6 +98,7 @@ public final class KvClient implements AutoCloseable {
     private long notFoundPauseNs = MIN_PAUSE_NS;
     private boolean pausing;
     private long resumeNs;
+    private long stateSinceNs;
     private String lastReason = "nothing yet";
     /** Why it last had to begin again; kept while it tries. */
     private String lastSetback;
@@ -202,7 +205,7 @@ public final class KvClient implements AutoCloseable {
 
     private int finishConnect() {
         try {
-            return channel.finishConnect() ? connected() : 0;
+            return channel.finishConnect() ? connected() : isSilent() ? refused("no answer to the connection in 5 s") : 0;
         } catch (final ConnectException ex) {
             return refused(KvAddress.reason(ex));
         } catch (final IOException ex) {
@@ -244,10 +247,14 @@ public final class KvClient implements AutoCloseable {
                 buffer.clear();
                 become(State.RECEIVING, "request sent");
             }
-            return written;
+            return written == 0 && isSilent() ? lost("it takes no request for 5 s", null) : written;
         } catch (final IOException ex) {
             return lost(KvAddress.reason(ex), ex);
         }
+    }
+
+    private boolean isSilent() {
+        return clock.nanoTime() - stateSinceNs > SILENCE_NS;
     }
 
     private int receive() {
@@ -264,7 +271,10 @@ public final class KvClient implements AutoCloseable {
         if (fault != null) {
             return fail("what answers is not a key-value store: " + fault, null);
         }
-        return buffer.hasRemaining() ? read : answered();
+        if (!buffer.hasRemaining()) {
+            return answered();
+        }
+        return read == 0 && isSilent() ? lost("no answer for 5 s", null) : read;
     }
 
     /** The connection was cut: by a server that died, or by something that is none. */
@@ -365,6 +375,7 @@ public final class KvClient implements AutoCloseable {
             LOG.trace("{} '{}' at {}: {} -> {}: {}", KvFrame.name(opcode), keyText(), KvAddress.text(server), state, next, reason);
         }
         state = next;
+        stateSinceNs = clock.nanoTime();
         lastReason = reason;
     }
 

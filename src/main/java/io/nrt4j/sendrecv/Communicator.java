@@ -3,7 +3,6 @@ package io.nrt4j.sendrecv;
 import io.nrt4j.NrtTensor;
 import io.nrt4j.concurrent.LockedStack;
 import io.nrt4j.concurrent.SpscRing;
-import io.nrt4j.kv.KvClient;
 import io.nrt4j.net.NetTransport;
 import java.net.InetAddress;
 import java.time.Duration;
@@ -13,8 +12,8 @@ import java.util.concurrent.locks.ReentrantLock;
  * One direction between two LNCs: connect state, a fixed pool of 128 requests, the stash ring, the registrations.
  *
  * <p>Threads: {@code netComm} and {@code mrCache} are written by the service thread before it sets {@code status} to
- * CONNECTED, and read by whoever saw that (the volatile orders them). The rest of the connect fields belong to the service
- * thread, and to the closer once that thread has ended. {@code failure} is written before {@code status} becomes
+ * CONNECTED, and read by whoever saw that (the volatile orders them). {@code connectState} belongs to the service thread, and to
+ * the closer once that thread has ended. {@code failure} is written before {@code status} becomes
  * CONNECTION_ERROR. {@code dead} is written by the closer and read by the poster under {@code stashedProducerMutex}, and read
  * by anybody as a volatile. The pool and the ring order themselves.
  *
@@ -36,16 +35,7 @@ final class Communicator {
     private final SpscRing<RequestSlot> stash = new SpscRing<>(MAX_PENDING_REQUESTS);
     private final ReentrantLock stashedProducerMutex = new ReentrantLock();
 
-    // The connect machine's, see above.
-    private final byte[] netHandle = new byte[NetTransport.HANDLE_BYTES];
-    private final byte[] peerHostname = new byte[HandleKey.HOSTNAME_BYTES];
-    private KvClient kvRequest;
-    private long listenComm = NetTransport.NOT_YET;
-    private boolean connecting;
-    private long publishedEpoch;
-    private long nextWatchNs;
-    private boolean handleTaken;
-    private long takenSinceNs;
+    private ConnectState connectState = new ConnectState();
     private long netComm = NetTransport.NOT_YET;
     private MrCache mrCache;
 
@@ -60,8 +50,7 @@ final class Communicator {
         this.peerAddress = peerAddress;
         this.peer = new PeerKey(peerAddress.getHostAddress(), peerLnc);
         this.startNs = startNs;
-        exhaustedText = type.word() + " on " + this + " refused: maximum number of pending requests "
-            + MAX_PENDING_REQUESTS + " reached";
+        exhaustedText = type.word() + " on " + this + ": Maximum number of pending requests " + MAX_PENDING_REQUESTS + " reached";
         for (int i = MAX_PENDING_REQUESTS - 1; i >= 0; i--) {
             slots[i] = new RequestSlot(this, i);
             freelist.push(slots[i]);
@@ -110,8 +99,9 @@ final class Communicator {
         failure = why;
     }
 
+    /** Its LNC is closed. */
     boolean isDead() {
-        return dead;
+        return dead || context.isClosed();
     }
 
     LockedStack<RequestSlot> freelist() {
@@ -130,79 +120,16 @@ final class Communicator {
         return mrCache;
     }
 
-    byte[] netHandle() {
-        return netHandle;
-    }
-
-    byte[] peerHostname() {
-        return peerHostname;
-    }
-
-    KvClient kvRequest() {
-        return kvRequest;
-    }
-
-    void setKvRequest(final KvClient request) {
-        kvRequest = request;
-    }
-
-    long listenComm() {
-        return listenComm;
-    }
-
-    void setListenComm(final long comm) {
-        listenComm = comm;
-    }
-
-    /** Whether a transport connect is under way that must be abandoned if it is not completed. */
-    boolean isConnecting() {
-        return connecting;
-    }
-
-    void setConnecting(final boolean underWay) {
-        connecting = underWay;
-    }
-
-    /** Epoch of the key-value server that has this communicator's handle. */
-    long publishedEpoch() {
-        return publishedEpoch;
-    }
-
-    void setPublishedEpoch(final long epoch) {
-        publishedEpoch = epoch;
-    }
-
-    long nextWatchNs() {
-        return nextWatchNs;
-    }
-
-    void setNextWatchNs(final long whenNs) {
-        nextWatchNs = whenNs;
-    }
-
-    /** Whether the published handle was found taken. */
-    boolean isHandleTaken() {
-        return handleTaken;
-    }
-
-    /** When it was first found taken. */
-    long takenSinceNs() {
-        return takenSinceNs;
-    }
-
-    void handleFoundTaken(final long nowNs) {
-        handleTaken = true;
-        takenSinceNs = nowNs;
-    }
-
-    void handleFoundInPlace() {
-        handleTaken = false;
+    /** Service thread, until the communicator is connected; null afterwards. */
+    ConnectState connectState() {
+        return connectState;
     }
 
     /** Connect machine: the transport has connected. The status follows, and publishes this. */
     void setNetComm(final long comm) {
         netComm = comm;
         mrCache = new MrCache(context.transport(), comm);
+        connectState = null;
     }
 
     /**

@@ -34,7 +34,7 @@ final class Completer {
     }
 
     private static NrtException stale(final RequestSlot slot) {
-        return new NrtException(NrtStatus.INVALID_HANDLE, "request not in use: the handle is older than " + slot);
+        return new NrtException(NrtStatus.INVALID_HANDLE, "Request not in use: the handle is older than " + slot);
     }
 
     private static boolean stillInFlight(final SendRecvRequest request, final RequestSlot slot) {
@@ -68,8 +68,12 @@ final class Completer {
         } finally {
             net.unlock();
         }
-        slot.comm().freelist().push(slot);
+        final Communicator comm = slot.comm();
+        comm.freelist().push(slot);
         tensor.storage().release();
+        if (!comm.stash().isEmpty()) {
+            comm.context().signal().wakeUp(); // there is room again for what waits
+        }
         if (failure != null) {
             request.outcome(false, 0);
             throw failed(slot, failure);

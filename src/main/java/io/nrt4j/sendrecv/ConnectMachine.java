@@ -59,7 +59,7 @@ final class ConnectMachine {
      */
     int step(final Communicator comm) {
         if (comm.status().isTerminal()) {
-            throw new IllegalStateException(comm + " needs no connect step in " + comm.status());
+            throw new BrokenMachineException(comm + " needs no connect step in " + comm.status());
         }
         if (timeoutNs > 0 && clock.nanoTime() - comm.startNs() > timeoutNs) {
             fail(comm, new NrtException(NrtStatus.TIMEOUT, "not connected within " + TimeUnit.NANOSECONDS.toMillis(timeoutNs)
@@ -68,7 +68,9 @@ final class ConnectMachine {
         }
         try {
             return comm.type() == CommType.SEND_COMM ? stepSend(comm) : stepRecv(comm);
-        } catch (final NrtException ex) {
+        } catch (final BrokenMachineException ex) {
+            throw ex;
+        } catch (final RuntimeException ex) { // whatever a transport throws costs this communicator, not its LNC
             fail(comm, ex, false);
             return 1;
         }
@@ -94,30 +96,32 @@ final class ConnectMachine {
         };
     }
 
-    private static IllegalStateException illegal(final Communicator comm) {
-        return new IllegalStateException(comm + " can never be in " + comm.status());
+    private static BrokenMachineException illegal(final Communicator comm) {
+        return new BrokenMachineException(comm + " can never be in " + comm.status());
     }
 
     /** SEND 0: asks the peer's server for the receiver's handle. Taking it leaves the next one to the next communicator. */
     private int getNetHandle(final Communicator comm) {
+        final ConnectState state = comm.connectState();
         final byte[] key = HandleKey.of(lnc, comm.peer().lnc(), hostIdentity);
-        comm.setKvRequest(KvClient.get(peerServer(comm), key, true, true,
-            (buffer, offset, length) -> copyExactly(buffer, offset, length, comm.netHandle(), "net handle"), kvOptions));
+        state.kvRequest = KvClient.get(peerServer(comm), key, true, true,
+            (buffer, offset, length) -> copyExactly(buffer, offset, length, state.netHandle, "net handle"), kvOptions);
         transition(comm, CommStatus.WAIT_FOR_NET_HANDLE_GET, "asks " + peerServer(comm) + " for the handle");
         return 1;
     }
 
     /** RECV 0: asks the peer's server for the peer's host identity. */
     private int getHostname(final Communicator comm) {
-        comm.setKvRequest(KvClient.get(peerServer(comm), HandleKey.hostname(), false, true,
-            (buffer, offset, length) -> copyExactly(buffer, offset, length, comm.peerHostname(), "host identity"), kvOptions));
+        final ConnectState state = comm.connectState();
+        state.kvRequest = KvClient.get(peerServer(comm), HandleKey.hostname(), false, true,
+            (buffer, offset, length) -> copyExactly(buffer, offset, length, state.peerHostname, "host identity"), kvOptions);
         transition(comm, CommStatus.WAIT_FOR_HOSTNAME, "asks " + peerServer(comm) + " for its identity");
         return 1;
     }
 
     /** SEND 2, RECV 1: the callback has filled the record when the request is done. */
     private int waitForKv(final Communicator comm, final CommStatus next) {
-        final int work = comm.kvRequest().step();
+        final int work = comm.connectState().kvRequest.step();
         if (isDone(comm)) {
             closeKv(comm);
             transition(comm, next, "answered");
@@ -128,12 +132,13 @@ final class ConnectMachine {
 
     /** SEND 4. */
     private int connect(final Communicator comm) {
+        final ConnectState state = comm.connectState();
         final long connected;
-        comm.setConnecting(true);
+        state.connecting = true;
         try {
-            connected = transport.connect(transport.nicOf(lnc), comm.netHandle());
+            connected = transport.connect(transport.nicOf(lnc), state.netHandle);
         } catch (final NrtException ex) {
-            comm.setConnecting(false);
+            state.connecting = false;
             if (ex.status() != NrtStatus.CLOSED) {
                 throw ex;
             }
@@ -144,7 +149,7 @@ final class ConnectMachine {
         if (connected == NetTransport.NOT_YET) {
             return 0;
         }
-        comm.setConnecting(false);
+        state.connecting = false;
         comm.setNetComm(connected);
         transition(comm, CommStatus.CONNECTED, "connected");
         return 1;
@@ -152,29 +157,32 @@ final class ConnectMachine {
 
     /** RECV 5. */
     private int listen(final Communicator comm) {
-        comm.setListenComm(transport.listen(transport.nicOf(lnc), comm.netHandle()));
+        final ConnectState state = comm.connectState();
+        state.listenComm = transport.listen(transport.nicOf(lnc), state.netHandle);
         publish(comm, "listens");
         return 1;
     }
 
     private void publish(final Communicator comm, final String reason) {
-        comm.setKvRequest(KvClient.set(ownServer, recvKey(comm), comm.netHandle().clone(), kvOptions));
+        final ConnectState state = comm.connectState();
+        state.kvRequest = KvClient.set(ownServer, recvKey(comm), state.netHandle, kvOptions);
         transition(comm, CommStatus.WAIT_FOR_NET_HANDLE_SET, reason);
     }
 
     private byte[] recvKey(final Communicator comm) {
-        return HandleKey.of(comm.peer().lnc(), lnc, comm.peerHostname());
+        return HandleKey.of(comm.peer().lnc(), lnc, comm.connectState().peerHostname);
     }
 
     /** RECV 3. */
     private int waitForPublished(final Communicator comm) {
-        final int work = comm.kvRequest().step();
+        final ConnectState state = comm.connectState();
+        final int work = state.kvRequest.step();
         if (!isDone(comm)) {
             return work;
         }
-        comm.setPublishedEpoch(comm.kvRequest().serverEpoch());
-        comm.handleFoundInPlace();
-        comm.setNextWatchNs(clock.nanoTime() + WATCH_INTERVAL_NS);
+        state.publishedEpoch = state.kvRequest.serverEpoch();
+        state.handleTaken = false;
+        state.nextWatchNs = clock.nanoTime() + WATCH_INTERVAL_NS;
         closeKv(comm);
         transition(comm, CommStatus.NET_CONNECT, "handle published");
         return work + 1;
@@ -182,7 +190,7 @@ final class ConnectMachine {
 
     /** RECV 4. */
     private int acceptOrWatch(final Communicator comm) {
-        final long accepted = transport.accept(comm.listenComm());
+        final long accepted = transport.accept(comm.connectState().listenComm);
         if (accepted == NetTransport.NOT_YET) {
             return watchHandle(comm);
         }
@@ -195,41 +203,44 @@ final class ConnectMachine {
 
     /** Publishes the handle again when its server is another one now, or when who took it does not come. */
     private int watchHandle(final Communicator comm) {
+        final ConnectState state = comm.connectState();
         final long nowNs = clock.nanoTime();
-        if (comm.kvRequest() == null) {
-            if (nowNs - comm.nextWatchNs() < 0) {
+        if (state.kvRequest == null) {
+            if (nowNs - state.nextWatchNs < 0) {
                 return 0;
             }
-            comm.setKvRequest(KvClient.get(ownServer, recvKey(comm), false, false, (buffer, offset, length) -> { }, kvOptions));
+            state.kvRequest =
+                KvClient.get(ownServer, recvKey(comm), false, false, (buffer, offset, length) -> { }, kvOptions);
             return 1;
         }
-        final KvClient watch = comm.kvRequest();
+        final KvClient watch = state.kvRequest;
         final int work = watch.step();
         if (!watch.isDone() && !watch.isFailed()) {
             return work;
         }
         final boolean failed = watch.isFailed();
         final boolean found = !failed && watch.found();
-        final boolean otherServer = !failed && watch.serverEpoch() != comm.publishedEpoch();
+        final boolean otherServer = !failed && watch.serverEpoch() != state.publishedEpoch;
         closeKv(comm);
-        comm.setNextWatchNs(nowNs + WATCH_INTERVAL_NS);
+        state.nextWatchNs = nowNs + WATCH_INTERVAL_NS;
         if (failed) {
             return 0; // the server is between two leaders: look again
         }
         if (found) {
-            comm.handleFoundInPlace();
+            state.handleTaken = false;
         } else if (otherServer) {
             publish(comm, "another server: publishes again");
-        } else if (!comm.isHandleTaken()) {
-            comm.handleFoundTaken(nowNs);
-        } else if (nowNs - comm.takenSinceNs() > TAKEN_LIMIT_NS) {
+        } else if (!state.handleTaken) {
+            state.handleTaken = true;
+            state.takenSinceNs = nowNs;
+        } else if (nowNs - state.takenSinceNs > TAKEN_LIMIT_NS) {
             publish(comm, "taken, but nobody connected: publishes again");
         }
         return work;
     }
 
     private boolean isDone(final Communicator comm) {
-        final KvClient request = comm.kvRequest();
+        final KvClient request = comm.connectState().kvRequest;
         if (request.isFailed()) {
             throw request.failure();
         }
@@ -250,14 +261,15 @@ final class ConnectMachine {
     }
 
     private static String waitingFor(final Communicator comm) {
-        return comm.kvRequest() == null ? "" : "; last: " + comm.kvRequest().describe();
+        final ConnectState state = comm.connectState();
+        return state.kvRequest == null ? "" : "; last: " + state.kvRequest.describe();
     }
 
     /** The only place where a status changes. */
     private void transition(final Communicator comm, final CommStatus next, final String reason) {
         final CommStatus before = comm.status();
         if (!before.mayMoveTo(next, comm.type())) {
-            throw new IllegalStateException(comm + " cannot go from " + before + " to " + next + " (" + reason + ")");
+            throw new BrokenMachineException(comm + " cannot go from " + before + " to " + next + " (" + reason + ")");
         }
         if (LOG.isDebugEnabled()) {
             LOG.debug("{}: {} -> {} after {} ms: {}", comm, before, next,
@@ -266,36 +278,55 @@ final class ConnectMachine {
         comm.setStatus(next);
     }
 
+    /** Closer: gives up a communicator that still connects. */
+    void abort(final Communicator comm) {
+        giveUp(comm, new NrtException(NrtStatus.CLOSED, "lnc " + lnc + " was closed"), false);
+    }
+
+    private void fail(final Communicator comm, final Throwable cause, final boolean timedOut) {
+        LOG.warn("{}", giveUp(comm, cause, timedOut));
+    }
+
     /** Gives a communicator up from any state that is not terminal: frees what it holds, keeps why. */
-    void fail(final Communicator comm, final Throwable cause, final boolean timedOut) {
+    private CommFailure giveUp(final Communicator comm, final Throwable cause, final boolean timedOut) {
         final CommFailure failure = new CommFailure(comm.type() == CommType.SEND_COMM ? "connect" : "accept", lnc,
             comm.peer().ip(), comm.peer().lnc(), comm.status().name(), comm.elapsed(clock.nanoTime()), timedOut, cause);
-        releaseConnectState(comm);
+        try {
+            releaseConnectState(comm);
+        } catch (final RuntimeException ex) {
+            LOG.error("{} could not give back all that it held", comm, ex);
+        }
         comm.setFailure(failure);
         transition(comm, CommStatus.CONNECTION_ERROR, cause.getMessage());
-        LOG.warn("{}", failure);
+        return failure;
     }
 
     private void releaseConnectState(final Communicator comm) {
+        final ConnectState state = comm.connectState();
         closeKv(comm);
-        closeListen(comm);
-        if (comm.isConnecting()) {
-            comm.setConnecting(false);
-            transport.abandonConnect(transport.nicOf(lnc), comm.netHandle());
+        try {
+            closeListen(comm);
+        } finally {
+            if (state.connecting) {
+                state.connecting = false;
+                transport.abandonConnect(transport.nicOf(lnc), state.netHandle);
+            }
         }
     }
 
     private static void closeKv(final Communicator comm) {
-        if (comm.kvRequest() != null) {
-            comm.kvRequest().close();
-            comm.setKvRequest(null);
+        final ConnectState state = comm.connectState();
+        if (state.kvRequest != null) {
+            state.kvRequest.close();
+            state.kvRequest = null;
         }
     }
 
     private void closeListen(final Communicator comm) {
-        if (comm.listenComm() != NetTransport.NOT_YET) {
-            final long listenComm = comm.listenComm();
-            comm.setListenComm(NetTransport.NOT_YET);
+        final ConnectState state = comm.connectState();
+        if (state.listenComm != NetTransport.NOT_YET) {
+            final long listenComm = state.listenComm;
+            state.listenComm = NetTransport.NOT_YET;
             transport.closeListen(listenComm);
         }
     }

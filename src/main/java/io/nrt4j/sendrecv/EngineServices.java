@@ -38,12 +38,15 @@ final class EngineServices {
                 LOG.info("Starting with {}", config);
             }
             final KvLeader started = KvLeader.start(config);
+            NetTransport made = null;
             try {
-                transport = provider.create(config);
-            } catch (final RuntimeException ex) {
-                started.close();
-                throw ex;
+                made = provider.create(config);
+            } finally {
+                if (made == null) {
+                    started.close(); // whatever it was: an exception, or an error of a native library
+                }
             }
+            transport = made;
             leader = started;
         }
         users++;
@@ -63,7 +66,7 @@ final class EngineServices {
             present.hostIdentity(deadlineNs), present.ownServer(), config.bootstrapPort(), KvOptions.of(config).withClock(clock));
     }
 
-    /** One LNC less; the last one closes them. */
+    /** One LNC less; the last one closes them. Throws nothing: who releases is past the point where it could fail. */
     synchronized void release() {
         if (--users > 0) {
             return;
@@ -74,6 +77,8 @@ final class EngineServices {
         leader = null;
         try {
             closedTransport.close();
+        } catch (final RuntimeException ex) {
+            LOG.error("Closing the transport {} failed", provider.name(), ex);
         } finally {
             closedLeader.close();
         }

@@ -4,13 +4,17 @@ import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.NrtTensor;
 import io.nrt4j.net.NetTransport;
+import java.util.ArrayDeque;
+import java.util.Queue;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 
 /**
  * The read-after-receive fence of an LNC: a flush on a connection of the LNC to itself, with a registered 4-byte buffer.
  *
- * <p>Threads: made and closed by the thread that holds the LNC's init lock; {@link #flush} by any thread. All fields are final.
+ * <p>Threads: made and closed by the thread that holds the LNC's init lock; {@link #flush} by any thread. {@code abandoned} is
+ * guarded by its monitor; all other fields are final.
  * Ports the loopback buffer of {@code enc_async_sr_init} and {@code enc_async_sr_flush} (0xebd10).
  */
 final class FlushFence {
@@ -25,6 +29,8 @@ final class FlushFence {
     private final long recvComm;
     private final NrtTensor buffer;
     private final long registration;
+    /** Fences that ran out of time: the transport still has them, and is asked for them before it is given more. */
+    private final Queue<Long> abandoned = new ArrayDeque<>();
 
     private FlushFence(
         final LockedNet net,
@@ -64,12 +70,13 @@ final class FlushFence {
                     recvComm = transport.accept(listenComm);
                 }
                 transport.progress();
-                pause(round, deadlineNs, () -> "lnc " + lnc + " could not connect to itself over " + transport.name());
+                pause(round, deadlineNs, () -> "lnc " + lnc + " could not connect to itself over " + transport.name()
+                    + " within its time limit");
             }
             buffer = NrtTensor.allocate(BUFFER_BYTES);
             final long registration = transport.regMr(recvComm, buffer.address(), BUFFER_BYTES, buffer.placement());
             return new FlushFence(net, lnc, sendComm, recvComm, buffer, registration);
-        } catch (final RuntimeException ex) {
+        } catch (final RuntimeException | LinkageError ex) {
             if (sendComm != NetTransport.NOT_YET) {
                 transport.closeSend(sendComm);
             } else {
@@ -96,16 +103,62 @@ final class FlushFence {
      * @throws NrtException TIMEOUT at the deadline; another status when the fence or the LNC fails.
      */
     void flush(final Supplier<Throwable> failed, final long deadlineNs) {
-        final Supplier<String> late = () -> "flush of lnc " + lnc + " over " + transport.name() + " is not done";
+        final long startNs = System.nanoTime();
+        final Supplier<String> late = () -> "flush of lnc " + lnc + " over " + transport.name() + " is not done after "
+            + TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - startNs) + " ms";
+        collectAbandoned();
         long request = net.iflush(recvComm, buffer.address(), BUFFER_BYTES, registration);
         for (int round = 0; request == NetTransport.NOT_YET; round++) {
             checkAlive(failed);
             pause(round, deadlineNs, late);
             request = net.iflush(recvComm, buffer.address(), BUFFER_BYTES, registration);
         }
-        for (int round = 0; net.test(request) == NetTransport.PENDING; round++) {
-            checkAlive(failed);
-            pause(round, deadlineNs, late);
+        boolean over = false;
+        try {
+            for (int round = 0; test(request); round++) {
+                checkAlive(failed);
+                pause(round, deadlineNs, late);
+            }
+            over = true;
+        } catch (final FenceFailure ex) {
+            over = true;
+            throw ex;
+        } finally {
+            if (!over) {
+                synchronized (abandoned) {
+                    abandoned.add(request);
+                }
+            }
+        }
+    }
+
+    /** Whether a fence is still pending; one that fails is over. */
+    private boolean test(final long request) {
+        try {
+            return net.test(request) == NetTransport.PENDING;
+        } catch (final RuntimeException ex) {
+            throw new FenceFailure("flush of lnc " + lnc + " over " + transport.name() + " failed: " + ex.getMessage(), ex);
+        }
+    }
+
+    private void collectAbandoned() {
+        synchronized (abandoned) {
+            abandoned.removeIf(request -> {
+                try {
+                    return !test(request);
+                } catch (final FenceFailure ex) {
+                    return true; // it is over, and whoever waited for it has been told
+                }
+            });
+        }
+    }
+
+    /** A fence that the transport gave up. */
+    private static final class FenceFailure extends NrtException {
+        private static final long serialVersionUID = 1L;
+
+        FenceFailure(final String message, final Throwable cause) {
+            super(NrtStatus.FAILURE, message, cause);
         }
     }
 
@@ -118,7 +171,7 @@ final class FlushFence {
 
     private static void pause(final int round, final long deadlineNs, final Supplier<String> late) {
         if (System.nanoTime() - deadlineNs > 0) {
-            throw new NrtException(NrtStatus.TIMEOUT, late.get() + " within its time limit");
+            throw new NrtException(NrtStatus.TIMEOUT, late.get());
         }
         if (round < SPINS) {
             Thread.onSpinWait();
@@ -129,8 +182,14 @@ final class FlushFence {
 
     /** Closes the connection, which ends the registration, and frees the buffer. */
     void close() {
-        transport.closeSend(sendComm);
-        transport.closeRecv(recvComm);
-        buffer.close();
+        try {
+            transport.closeSend(sendComm);
+        } finally {
+            try {
+                transport.closeRecv(recvComm);
+            } finally {
+                buffer.close();
+            }
+        }
     }
 }

@@ -20,8 +20,8 @@ import org.slf4j.LoggerFactory;
 /**
  * Everything of one initialised LNC: service thread, hand-over ring, communicators, data path, flush fence.
  *
- * <p>Threads: {@code comms} and {@code closing} are read and written under {@code connectMutex}, which is also the producer
- * lock of the hand-over ring. {@code fatal} is written once by the service thread when a duty cycle throws, and read by every
+ * <p>Threads: {@code comms} is read and written under {@code connectMutex}, which is also the producer lock of the hand-over ring.
+ * {@code closed} is written under it, and read by every call. {@code fatal} is written once by the service thread when a duty cycle throws, and read by every
  * call. {@link #close} is called by the thread that holds the LNC's init lock.
  *
  * <p>Ports {@code async_sr_context}.
@@ -46,7 +46,7 @@ final class LncContext {
     private final ReentrantLock connectMutex = new ReentrantLock();
     private final SpscRing<Communicator> handover = new SpscRing<>(MAX_COMMUNICATORS);
     private final Set<Communicator> comms = new HashSet<>();
-    private boolean closing;
+    private volatile boolean closed;
     private volatile Throwable fatal;
 
     /**
@@ -113,6 +113,11 @@ final class LncContext {
         return signal;
     }
 
+    /** Whether it was closed, or is being closed. */
+    boolean isClosed() {
+        return closed;
+    }
+
     /** For tests that drive the duty cycle by hand. */
     LncService service() {
         return service;
@@ -137,7 +142,7 @@ final class LncContext {
     Communicator newCommunicator(final CommType type, final InetAddress peerAddress, final int peerLnc) {
         connectMutex.lock();
         try {
-            if (closing) {
+            if (closed) {
                 throw new NrtException(NrtStatus.CLOSED, "lnc " + lnc + " is being closed");
             }
             if (comms.size() >= MAX_COMMUNICATORS) {
@@ -146,9 +151,7 @@ final class LncContext {
             final Communicator comm = new Communicator(this, type, peerAddress, peerLnc, clock.nanoTime());
             signal.add();
             if (!handover.offer(comm)) {
-                // More than 128 in the ring: failed ones that are not picked up yet do not count, but still sit there.
-                signal.retire();
-                return null;
+                throw new BrokenMachineException("hand-over ring of lnc " + lnc + " is full with " + comms.size() + " communicators");
             }
             comms.add(comm);
             return comm;
@@ -185,12 +188,13 @@ final class LncContext {
      *
      * @param timeoutNs bound of the wait for the service thread.
      * @return null when all was in order; otherwise what was not.
+     * @throws IllegalStateException when the service thread did not end: what it may still be using is kept for good.
      */
     String close(final long timeoutNs) {
         final List<Communicator> all;
         connectMutex.lock();
         try {
-            closing = true;
+            closed = true;
             all = new ArrayList<>(comms);
         } finally {
             connectMutex.unlock();
@@ -200,20 +204,35 @@ final class LncContext {
         final String trouble = describeTrouble(all);
         signal.shutDown();
         if (!thread.close(timeoutNs, TimeUnit.NANOSECONDS)) {
-            return "its service thread did not end within " + TimeUnit.NANOSECONDS.toMillis(timeoutNs) + " ms; " + service;
+            throw new IllegalStateException(
+                "its service thread did not end within " + TimeUnit.NANOSECONDS.toMillis(timeoutNs) + " ms; " + service);
         }
-        service.abortConnecting();
-        String closeTrouble = null;
+        final String closeTrouble = closeAll(all);
+        if (fatal != null) {
+            return "its service thread had failed: " + fatal;
+        }
+        return trouble != null ? trouble : closeTrouble;
+    }
+
+    /** Closes one after the other, whatever the others' fate; returns what failed first, or null. */
+    private String closeAll(final List<Communicator> all) {
+        String first = closeOne("what still connects", service::abortConnecting);
         for (final Communicator comm : all) {
-            try {
-                closeComm(comm);
-            } catch (final RuntimeException ex) {
-                LOG.error("Closing {} failed", comm, ex);
-                closeTrouble = "closing " + comm + " failed: " + ex.getMessage();
-            }
+            final String next = closeOne(comm, () -> closeComm(comm));
+            first = first == null ? next : first;
         }
-        fence.close();
-        return fatal != null ? "its service thread had failed: " + fatal : trouble != null ? trouble : closeTrouble;
+        final String last = closeOne("the flush buffer", fence::close);
+        return first == null ? last : first;
+    }
+
+    private String closeOne(final Object what, final Runnable close) {
+        try {
+            close.run();
+            return null;
+        } catch (final RuntimeException ex) {
+            LOG.error("lnc {}: closing {} failed", lnc, what, ex);
+            return "closing " + what + " failed: " + ex.getMessage();
+        }
     }
 
     private static String describeTrouble(final List<Communicator> all) {
@@ -232,16 +251,21 @@ final class LncContext {
     }
 
     private void closeComm(final Communicator comm) {
-        if (comm.mrCache() != null) {
-            comm.mrCache().close(() -> {
-                if (comm.type() == CommType.SEND_COMM) {
-                    transport().closeSend(comm.netComm());
-                } else {
-                    transport().closeRecv(comm.netComm());
-                }
-            });
+        try {
+            if (comm.mrCache() != null) {
+                comm.mrCache().close(() -> closeNetComm(comm));
+            }
+        } finally {
+            comm.reclaimSlots();
         }
-        comm.reclaimSlots();
+    }
+
+    private void closeNetComm(final Communicator comm) {
+        if (comm.type() == CommType.SEND_COMM) {
+            transport().closeSend(comm.netComm());
+        } else {
+            transport().closeRecv(comm.netComm());
+        }
     }
 
     @Override

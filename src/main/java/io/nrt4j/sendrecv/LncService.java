@@ -62,8 +62,19 @@ final class LncService implements Agent {
             work += connectComms(sendQueues);
             work += connectComms(recvQueues);
             work += drainStashes();
+            signal.setPatient(work == 0 && hasOnlyAbsentPeers());
         }
         return work + transport.progress();
+    }
+
+    /** Whether all open tasks are peers that do not come: then the thread may sleep longer between its looks. */
+    private boolean hasOnlyAbsentPeers() {
+        for (int i = 0; i < connected.size(); i++) {
+            if (!connected.get(i).stash().isEmpty()) {
+                return false;
+            }
+        }
+        return true;
     }
 
     /** Moves new communicators from the hand-over ring to the queue of their peer. */
@@ -123,16 +134,17 @@ final class LncService implements Agent {
         int work = 0;
         for (RequestSlot slot = comm.stash().peek(); slot != null; slot = comm.stash().peek()) {
             if (RequestSlot.statusOf(slot.stateWord()) != RequestStatus.STASHED) {
-                throw new IllegalStateException("in the stash ring: " + slot);
+                throw new BrokenMachineException("in the stash ring: " + slot);
             }
             try {
                 final long registration = comm.mrCache().findOrRegister(slot.tensor().storage(), slot.tensor().placement());
                 if (!net.postStashed(slot, registration)) {
                     return work;
                 }
+            } catch (final BrokenMachineException ex) {
+                throw ex;
             } catch (final RuntimeException ex) {
-                LOG.warn("Failed to post async sendrecv {} of {} bytes on {}: {}",
-                    slot.type(), slot.lengthBytes(), comm, ex.getMessage());
+                LOG.warn("Failed to post async sendrecv request {} type {}: {}", slot, slot.type(), ex.getMessage());
                 // Off the ring first: whoever sees the error may use the slot again at once.
                 comm.stash().advance();
                 slot.fail(ex);
@@ -153,7 +165,7 @@ final class LncService implements Agent {
     private void abort(final Map<PeerKey, Queue<Communicator>> queues) {
         for (final Queue<Communicator> queue : queues.values()) {
             for (final Communicator comm : queue) {
-                machine.fail(comm, new IllegalStateException("lnc " + context.lnc() + " was closed"), false);
+                machine.abort(comm);
                 settle(comm);
             }
         }

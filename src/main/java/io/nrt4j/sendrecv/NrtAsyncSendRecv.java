@@ -25,7 +25,7 @@ import org.slf4j.LoggerFactory;
  * several hosts or as several processes of one host.
  *
  * <p>Every function answers an {@link NrtStatus} and throws nothing for a run-time condition; why a call failed is in the log
- * and, as text, in {@link #lastError()} of the calling thread. A call that fails changes nothing.
+ * and, as text, in {@link #lastError()} of the calling thread. A call that is refused changes nothing.
  *
  * <p>The usual sequence: {@link #init}; {@link #connect} on the sending and {@link #accept} on the receiving side;
  * {@link #testComm} until connected; {@link #sendTensor} and {@link #recvTensor}; {@link #testRequest} until done;
@@ -156,11 +156,12 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
     private NrtStatus open(final int lnc) {
         final long startNs = System.nanoTime();
         boolean acquired = false;
+        LncContext context = null;
         try {
             services.acquire();
             acquired = true;
             final long deadlineNs = startNs + config.initTimeout().toNanos();
-            final LncContext context = new LncContext(
+            context = new LncContext(
                 this, lnc, config, services.transport(), services.rendezvous(deadlineNs), clock, deadlineNs);
             if (startThreads) {
                 context.start();
@@ -169,7 +170,10 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
             statuses[lnc] = LncStatus.INITIALIZED;
             LOG.info("lnc {} is initialised over {}", lnc, services.transport().name());
             return NrtStatus.SUCCESS;
-        } catch (final RuntimeException | OutOfMemoryError ex) { // no thread left is an OutOfMemoryError
+        } catch (final Throwable ex) { // no thread left is an OutOfMemoryError, a broken native library a LinkageError
+            if (context != null) {
+                context.close(config.closeTimeout().toNanos());
+            }
             if (acquired) {
                 services.release();
             }
@@ -181,7 +185,7 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
 
     /**
      * Closes an LNC whatever its state, within the configured close time limit: afterwards all its communicators and requests
-     * are dead. Ports {@code nrt_async_sendrecv_close}.
+     * are dead, also when the answer is FAILURE. Ports {@code nrt_async_sendrecv_close}.
      *
      * @param lnc 0 to 127.
      * @return SUCCESS; FAILURE when the LNC is not initialised, when a communicator was not connected yet, when requests were
@@ -201,12 +205,14 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
             String trouble;
             try {
                 trouble = context.close(config.closeTimeout().toNanos());
-            } catch (final RuntimeException ex) {
+                services.release();
+            } catch (final IllegalStateException ex) {
+                // Its thread is still in the transport, which must therefore stay open, for good.
+                LOG.error("lnc {} could not be closed", lnc, ex);
                 trouble = textOf(ex);
             }
             contexts.set(lnc, null);
             statuses[lnc] = trouble == null ? LncStatus.UNINITIALIZED : LncStatus.CLOSE_FAILED;
-            services.release();
             return trouble == null ? NrtStatus.SUCCESS
                 : refuse(NrtStatus.FAILURE, "close of lnc " + lnc + ": " + trouble + "; it is closed all the same");
         } finally {
@@ -263,9 +269,17 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
         final int peerLnc,
         final int lnc,
         final SendRecvComm comm) {
-        if (comm == null || !isLnc(lnc) || !isLnc(peerLnc)) {
-            return refuse(NrtStatus.FAILURE, call + ": " + (comm == null ? "no handle to fill"
-                : outOfRange(isLnc(lnc) ? "peer lnc" : "lnc", isLnc(lnc) ? peerLnc : lnc)));
+        if (comm == null) {
+            return refuse(NrtStatus.FAILURE, call + ": Expected valid communicator");
+        }
+        if (!isLnc(lnc)) {
+            return refuse(NrtStatus.FAILURE, call + ": " + outOfRange("lnc", lnc));
+        }
+        if (!isLnc(peerLnc)) {
+            return refuse(NrtStatus.FAILURE, call + " of lnc " + lnc + ": " + outOfRange("peer lnc", peerLnc));
+        }
+        if (comm.isActive()) {
+            return refuse(NrtStatus.FAILURE, call + " of lnc " + lnc + ": the handle still names a " + comm);
         }
         final InetAddress peerAddress = IpLiteral.parse(peerIp);
         if (peerAddress == null) {
@@ -282,7 +296,7 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
             final Communicator made = context.newCommunicator(type, peerAddress, peerLnc);
             if (made == null) {
                 return refuse(NrtStatus.RESOURCE, call + " of lnc " + lnc + " to " + peerIp + " lnc " + peerLnc
-                    + ": maximum number of communicators " + LncContext.MAX_COMMUNICATORS + " reached");
+                    + ": Maximum number of communicators " + LncContext.MAX_COMMUNICATORS + " reached");
             }
             comm.fill(made);
             return NrtStatus.SUCCESS;
@@ -358,7 +372,7 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
         final SendRecvComm comm,
         final SendRecvRequest request) {
         if (tensor == null || comm == null || request == null) {
-            return refuse(NrtStatus.FAILURE, type.word() + ": expected valid "
+            return refuse(NrtStatus.FAILURE, type.word() + ": Expected valid "
                 + (tensor == null ? "tensor" : comm == null ? "communicator" : "request"));
         }
         final Communicator communicator = comm.communicator();
@@ -391,7 +405,8 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
      * Ports {@code nrt_async_sendrecv_test_request}.
      *
      * @param request handle from {@link #sendTensor} or {@link #recvTensor}.
-     * @return SUCCESS while it is in flight and when it is done; FAILURE when the transfer failed, which ends the request;
+     * @return SUCCESS while it is in flight and when it is done; FAILURE when the transfer failed, which ends the request, or when
+     *     the LNC's service thread has failed, which leaves it to the close of the LNC;
      *     TIMEOUT while it is in flight beyond the configured time limit, which does not; INVALID_HANDLE for a handle that was
      *     never filled, whose request is done, or whose LNC was closed.
      */
@@ -399,7 +414,7 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
         final RequestSlot slot = request == null ? null : request.slot();
         if (slot == null) {
             return refuse(NrtStatus.INVALID_HANDLE, "testRequest: "
-                + (request == null ? "expected request" : "the handle was never filled"));
+                + (request == null ? "Expected request" : "Request not in use: the handle was never filled"));
         }
         final Communicator communicator = slot.comm();
         final LncContext context = communicator.context();

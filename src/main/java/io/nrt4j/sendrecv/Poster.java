@@ -16,7 +16,7 @@ final class Poster {
     private Poster() {
     }
 
-    /** Why this communicator cannot take this tensor; null when nothing speaks against it. Allocates nothing then. */
+    /** Why a post cannot be, whatever its communicator's state; null when nothing speaks against it. */
     static String objectionToComm(final CommType type, final NrtTensor tensor, final Communicator comm) {
         final LncContext context = comm.context();
         if (comm.type() != type) {
@@ -79,17 +79,17 @@ final class Poster {
         }
         final LncContext context = comm.context();
         final long nowNs = context.requestTimeoutNs() > 0 ? context.clock().nanoTime() : 0;
-        final long generation = RequestSlot.generationOf(slot.stateWord());
+        final long free = slot.stateWord();
         slot.describe(tensor, offset, length, RequestType.of(comm.type()), nowNs);
-        if (!postNow(slot, comm)) {
+        if (!postNow(slot, comm, free)) {
             stash(slot, comm);
         }
-        request.fill(slot, generation);
+        request.fill(slot, RequestSlot.generationOf(free));
         return true;
     }
 
     /** Fast path, behind the gate. */
-    private static boolean postNow(final RequestSlot slot, final Communicator comm) {
+    private static boolean postNow(final RequestSlot slot, final Communicator comm, final long free) {
         if (!comm.stash().isEmpty()) {
             return false;
         }
@@ -103,7 +103,7 @@ final class Poster {
                 return false;
             }
         } catch (final RuntimeException ex) {
-            giveBack(slot, comm);
+            giveBack(slot, comm, free);
             throw ex;
         }
         context.signal().postedToTransport();
@@ -112,19 +112,22 @@ final class Poster {
 
     /** Slow path. Ports {@code async_sr_queue_sendrecv_task}. */
     private static void stash(final RequestSlot slot, final Communicator comm) {
-        slot.stash();
+        final long stashed = slot.stash();
         final TaskSignal signal = comm.context().signal();
         signal.add();
         if (!comm.pushStashed(slot)) {
             signal.retire();
-            giveBack(slot, comm);
+            giveBack(slot, comm, stashed);
             throw new NrtException(NrtStatus.CLOSED, "lnc " + comm.context().lnc() + " is closed");
         }
     }
 
-    /** Returns a slot that nobody else has seen; unless the closer, who sees every slot, was faster. */
-    private static void giveBack(final RequestSlot slot, final Communicator comm) {
-        if (slot.finish(slot.stateWord())) {
+    /**
+     * Returns a slot that nobody else has used; unless the closer, who sees every slot, was faster. So the state that it must still
+     * be in is the one that the poster gave it, not the one that it has now.
+     */
+    private static void giveBack(final RequestSlot slot, final Communicator comm, final long own) {
+        if (slot.finish(own)) {
             final NrtTensor tensor = slot.clear();
             comm.freelist().push(slot);
             tensor.storage().release();

@@ -105,9 +105,9 @@ final class RequestSlot {
         postedNs = nowNs;
     }
 
-    /** Poster: FREE to STASHED. */
-    void stash() {
-        publish(RequestStatus.FREE, RequestStatus.STASHED);
+    /** Poster: FREE to STASHED; returns the new state word, since the closer may change it at once. */
+    long stash() {
+        return publish(RequestStatus.FREE, RequestStatus.STASHED);
     }
 
     /** Under the data-path lock: FREE (fast path) or STASHED (drain) to OFI_POSTED, with the transport's request. */
@@ -122,13 +122,15 @@ final class RequestSlot {
         publish(RequestStatus.STASHED, RequestStatus.ERROR);
     }
 
-    private void publish(final RequestStatus from, final RequestStatus to) {
+    private long publish(final RequestStatus from, final RequestStatus to) {
         final long seen = (long) STATE.get(this);
         if (statusOf(seen) != from) {
-            throw new IllegalStateException(
+            throw new BrokenMachineException(
                 "request " + index + " of " + comm + " cannot go from " + statusOf(seen) + " to " + to);
         }
-        STATE.setRelease(this, seen & ~STATUS_MASK | to.code());
+        final long next = seen & ~STATUS_MASK | to.code();
+        STATE.setRelease(this, next);
+        return next;
     }
 
     /**

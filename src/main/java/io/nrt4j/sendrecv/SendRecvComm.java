@@ -25,13 +25,19 @@ public final class SendRecvComm {
     }
 
     /**
-     * Whether transfers can be posted.
+     * Whether transfers can be posted, now: unlike the C function's out-parameter it needs no {@link NrtAsyncSendRecv#testComm}.
      *
-     * @return true from the moment the communicator is connected until its LNC is closed.
+     * @return true from the moment the communicator is connected until its LNC is closed or has failed.
      */
     public boolean connected() {
         final Communicator present = communicator;
-        return present != null && !present.isDead() && present.status() == CommStatus.CONNECTED;
+        return present != null && present.status() == CommStatus.CONNECTED && !present.isDead() && present.context().fatal() == null;
+    }
+
+    /** Whether it names a communicator that connects or is connected. */
+    boolean isActive() {
+        final Communicator present = communicator;
+        return present != null && !present.isDead() && present.status() != CommStatus.CONNECTION_ERROR;
     }
 
     /**

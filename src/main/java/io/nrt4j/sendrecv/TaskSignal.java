@@ -10,9 +10,10 @@ import java.util.function.BooleanSupplier;
 /**
  * The count of an LNC's open tasks, and how its service thread sleeps when there are none.
  *
- * <p>Three ways to wait: no tasks and nothing in flight in the transport: until woken. Tasks that do not move on (a peer that
- * is not there, no room): from microseconds up to a millisecond, or until woken. Something in flight that only the transport's
- * progress moves: the same, and for a while after it, so that a ping-pong does not pay a wake-up for each message.
+ * <p>Three ways to wait: no tasks and nothing in flight in the transport: until woken. Tasks that do not move on (a peer that is not
+ * there, no room): from microseconds up to a millisecond, and up to five after a while if all of them are peers that do not come; or
+ * until woken. Something in flight that only the transport's progress moves: the same, and for a while after it, so that a ping-pong
+ * does not pay a wake-up for each message.
  *
  * <p>Threads: {@code taskN} is raised by producers under the lock and lowered by the service thread. {@code fresh} and
  * {@code shutdown} are read and written under the lock, under which the service thread re-checks all of them before it waits:
@@ -25,6 +26,9 @@ import java.util.function.BooleanSupplier;
 final class TaskSignal implements IdleStrategy {
     private static final long MIN_BACKOFF_NS = 1_000;
     private static final long MAX_BACKOFF_NS = 1_000_000;
+    /** A wake-up can cost 50 us: five milliseconds keep a thread that waits for an absent peer under 2 % of a core. */
+    private static final long PATIENT_BACKOFF_NS = 5_000_000;
+    private static final int TICKS_TO_PATIENCE = 200;
     private static final int LINGER_TICKS = 100;
 
     private final ReentrantLock mutex = new ReentrantLock();
@@ -36,6 +40,8 @@ final class TaskSignal implements IdleStrategy {
     private volatile boolean asleep;
     private long backoffNs = MIN_BACKOFF_NS;
     private int linger;
+    private boolean patient;
+    private int idleTicks;
 
     TaskSignal(final BooleanSupplier transportNeedsProgress) {
         this.transportNeedsProgress = transportNeedsProgress;
@@ -59,6 +65,11 @@ final class TaskSignal implements IdleStrategy {
         if (left < 0) {
             throw new IllegalStateException("task count below zero: " + left);
         }
+    }
+
+    /** Service thread: whether nothing but absent peers is waited for. */
+    void setPatient(final boolean nothingButAbsentPeers) {
+        patient = nothingButAbsentPeers;
     }
 
     /** Open tasks; a snapshot. */
@@ -100,8 +111,10 @@ final class TaskSignal implements IdleStrategy {
         if (workCount > 0) {
             backoffNs = MIN_BACKOFF_NS;
             linger = LINGER_TICKS;
+            idleTicks = 0;
             return;
         }
+        idleTicks++;
         mutex.lock();
         try {
             if (!fresh && !shutdown) {
@@ -114,6 +127,7 @@ final class TaskSignal implements IdleStrategy {
             if (fresh) {
                 fresh = false;
                 backoffNs = MIN_BACKOFF_NS;
+                idleTicks = 0;
             }
         } finally {
             mutex.unlock();
@@ -137,7 +151,7 @@ final class TaskSignal implements IdleStrategy {
             // Nobody interrupts this thread on purpose; the duty cycle goes on, and a shutdown is seen at its next check.
             return;
         }
-        backoffNs = Math.min(2 * backoffNs, MAX_BACKOFF_NS);
+        backoffNs = Math.min(2 * backoffNs, patient && idleTicks > TICKS_TO_PATIENCE ? PATIENT_BACKOFF_NS : MAX_BACKOFF_NS);
     }
 
     private void sleep() {

@@ -84,14 +84,14 @@ class ConnectMachineTest {
         assertThat(send.status()).as("nobody ticked it").isEqualTo(CommStatus.START_INIT);
         assertThat(tickUntil(a, send, CommStatus.NET_CONNECT))
             .containsExactly(CommStatus.START_INIT, CommStatus.WAIT_FOR_NET_HANDLE_GET, CommStatus.NET_CONNECT);
-        assertThat(send.netHandle()).isEqualTo(recv.netHandle());
+        assertThat(send.connectState().netHandle).isEqualTo(recv.connectState().netHandle);
         tick(a);
         assertThat(send.status()).as("not accepted yet").isEqualTo(CommStatus.NET_CONNECT);
         tickUntil(b, recv, CommStatus.CONNECTED);
         tickUntil(a, send, CommStatus.CONNECTED);
-        assertThat(send.kvRequest()).isNull();
-        assertThat(recv.kvRequest()).isNull();
-        assertThat(recv.listenComm()).isZero();
+        assertThat(send.connectState()).as("not needed any more").isNull();
+        assertThat(recv.connectState()).isNull();
+        assertThat(loopback(b, 1).openListeners()).isZero();
         assertThat(a.context(0).signal().count()).isZero();
         assertThat(b.context(1).signal().count()).isZero();
         assertThatThrownBy(() -> machine(a, 0).step(send)).isInstanceOf(IllegalStateException.class).hasMessageContaining("CONNECTED");
@@ -214,13 +214,13 @@ class ConnectMachineTest {
         final SendRecvComm dying = new SendRecvComm();
         final Communicator gone = recv(dying);
         tickUntil(b, gone, CommStatus.NET_CONNECT);
-        final byte[] staleHandle = gone.netHandle().clone();
+        final byte[] staleHandle = gone.connectState().netHandle.clone();
         // The receiver's process dies, and its handle stays behind in the server of another process.
         b.close();
         final Communicator send = send(new SendRecvComm());
         final List<CommStatus> walk = tickUntil(a, send, CommStatus.NET_CONNECT);
         assertThat(walk).doesNotContain(CommStatus.CONNECTION_ERROR);
-        assertThat(send.netHandle()).isEqualTo(staleHandle);
+        assertThat(send.connectState().netHandle).isEqualTo(staleHandle);
         tick(a);
         assertThat(send.status()).isEqualTo(CommStatus.START_INIT);
         EngineRig.init(b, 1);
@@ -237,7 +237,7 @@ class ConnectMachineTest {
         start();
         final Communicator recv = recv(new SendRecvComm());
         tickUntil(b, recv, CommStatus.NET_CONNECT);
-        final byte[] key = HandleKey.of(0, 1, recv.peerHostname());
+        final byte[] key = HandleKey.of(0, 1, recv.connectState().peerHostname);
         assertThat(ask(key, true)).as("somebody takes it").isTrue();
         tickFor(TimeUnit.SECONDS.toMillis(1));
         assertThat(ask(key, false)).as("the taker has time to come").isFalse();

@@ -121,7 +121,7 @@ class HostsTest {
     }
 
     private void takeHandle(final SendRecvComm recv) {
-        final byte[] key = HandleKey.of(0, 1, recv.communicator().peerHostname());
+        final byte[] key = HandleKey.of(0, 1, recv.communicator().connectState().peerHostname);
         try (KvClient taker = KvClient.get(new InetSocketAddress(HOST_C, rigA.port()), key, true,
             false, (buffer, offset, length) -> { }, KvOptions.DEFAULT)) {
             Await.until(EngineRig.LIMIT, taker::describe, () -> {

@@ -219,7 +219,7 @@ class PublicApiTest {
         }
         final SendRecvRequest next = new SendRecvRequest();
         assertThat(a.sendTensor(tensor, 0, 1, pair.send(), next)).isEqualTo(NrtStatus.RESOURCE);
-        assertThat(a.lastError()).contains("maximum number of pending requests 128 reached");
+        assertThat(a.lastError()).contains("Maximum number of pending requests 128 reached");
         assertThat(a.testRequest(next)).as("untouched").isEqualTo(NrtStatus.INVALID_HANDLE);
         final SendRecvRequest recv = new SendRecvRequest();
         assertThat(b.recvTensor(tensor(8), 0, 8, pair.recv(), recv)).isEqualTo(NrtStatus.SUCCESS);
