@@ -37,7 +37,7 @@ import org.slf4j.LoggerFactory;
  * <p>Ports {@code enc_proxy_queue} (296 B: queue +0, active_tasks +80, cv +128, mtx +176, state_queue +216, state_mtx +240, tid +280,
  * stop +288). A test may call {@link #doWork()} by hand instead of starting the worker.
  */
-public final class ProxyQueue implements Agent {
+public final class ProxyQueue {
     private static final Logger LOG = LoggerFactory.getLogger(ProxyQueue.class);
 
     private final int gid;
@@ -74,7 +74,7 @@ public final class ProxyQueue implements Agent {
         this.gid = gid;
         this.spins = spins;
         this.cpus = cpus;
-        worker = new AgentThread(this, new Waiting(), this::onWorkerFailure);
+        worker = new AgentThread(new Worker(), new Waiting(), this::onWorkerFailure);
     }
 
     /** Starts the worker; RESOURCE when the system gives no thread. Ports {@code enc_proxy_queue::start} 0x1ce4d0. */
@@ -232,14 +232,32 @@ public final class ProxyQueue implements Agent {
 
     // ---- the worker
 
-    @Override
-    public String roleName() {
-        return "proxy-group-" + gid;
+    /** The queue's passes, and what is around them, as the worker's thread calls them. */
+    private final class Worker implements Agent {
+        @Override
+        public String roleName() {
+            // Until it knows its own number.
+            return "proxy-group-" + gid;
+        }
+
+        @Override
+        public void onStart() {
+            ProxyQueue.this.onStart();
+        }
+
+        @Override
+        public int doWork() {
+            return ProxyQueue.this.doWork();
+        }
+
+        @Override
+        public void onClose() {
+            endTasks();
+        }
     }
 
     /** Ports {@code worker_thread} 0x1d0120, and the placement that the original's creator does. */
-    @Override
-    public void onStart() {
+    private void onStart() {
         final int mine = OsThread.tid();
         final String name = "proxy-" + mine;
         Thread.currentThread().setName(name);
@@ -256,8 +274,7 @@ public final class ProxyQueue implements Agent {
      *
      * @return tasks that did something; 0 when all wait.
      */
-    @Override
-    public int doWork() {
+    int doWork() {
         if (queued) {
             drain();
         }
@@ -360,8 +377,7 @@ public final class ProxyQueue implements Agent {
     }
 
     /** The worker ends: nobody is left to move its tasks on. */
-    @Override
-    public void onClose() {
+    private void endTasks() {
         mtx.lock();
         try {
             stopping = true;
