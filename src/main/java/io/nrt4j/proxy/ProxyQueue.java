@@ -53,6 +53,11 @@ public final class ProxyQueue {
     private final ArrayList<ProxyTaskState> stateQueue = new ArrayList<>();
     private final ArrayList<RankTasks> active = new ArrayList<>();
     private int activeTasks;
+    /** Communicators that were freed so far, under {@code stateMtx}; and how many of them the worker has seen. */
+    private volatile int freedComms;
+    private int freedSeen;
+    /** A task of a freed communicator was taken over after its sweep. The worker's own. */
+    private boolean sweepDue;
     private final AgentThread worker;
     /** Written by the worker before its first pass. */
     private volatile int tid;
@@ -205,6 +210,7 @@ public final class ProxyQueue {
     boolean abandon(final GlobalComm comm, final long timeout, final TimeUnit unit) {
         synchronized (stateMtx) {
             comm.markFreed();
+            freedComms++;
             stateQueue.removeIf(state -> state.encCtx().comm() == comm);
         }
         long leftNs = unit.toNanos(timeout);
@@ -278,6 +284,12 @@ public final class ProxyQueue {
         if (queued) {
             drain();
         }
+        final int freed = freedComms;
+        if (freed != freedSeen || sweepDue) {
+            freedSeen = freed;
+            sweepDue = false;
+            sweep();
+        }
         int busy = 0;
         boolean emptied = false;
         for (int i = 0; i < active.size(); i++) {
@@ -296,12 +308,32 @@ public final class ProxyQueue {
         try {
             queued = false;
             for (ProxyTask task = queue.pollFirst(); task != null; task = queue.pollFirst()) {
-                tasksOf(task.rankId()).add(task);
                 activeTasks++;
                 task.onDrain();
+                tasksOf(task.rankId()).add(task);
+                // Its communicator may have been swept already.
+                if (task.ctx().comm().isFreed()) {
+                    sweepDue = true;
+                }
             }
         } finally {
             mtx.unlock();
+        }
+    }
+
+    /** Fails and drops the tasks of communicators that were freed. */
+    private void sweep() {
+        for (int at = 0; at < active.size(); at++) {
+            final RankTasks tasks = active.get(at);
+            for (int i = 0; i < tasks.size(); i++) {
+                final ProxyTask task = tasks.get(i);
+                if (task.ctx().comm().isFreed()) {
+                    task.fail(new NrtException(NrtStatus.CLOSED, "the communicator was freed while " + task + " ran"));
+                    tasks.drop(i);
+                    drop(task);
+                }
+            }
+            tasks.compact();
         }
     }
 
@@ -316,13 +348,19 @@ public final class ProxyQueue {
         return active.get(at);
     }
 
+    /** Steps a rank's tasks; how many did something. This is the loop that has to be cheap. */
     private int stepRank(final RankTasks tasks) {
         int busy = 0;
         boolean anyDropped = false;
-        for (int i = 0; i < tasks.size(); i++) {
+        final int size = tasks.size();
+        for (int i = 0; i < size; i++) {
             final ProxyTask task = tasks.get(i);
-            stepOne(task);
-            final RunState after = task.state().runState();
+            try {
+                task.step();
+            } catch (final Throwable ex) { // an Error too: the tasks of the other communicators run on
+                onThrown(task, ex);
+            }
+            final RunState after = task.runState();
             if (after == RunState.DONE) {
                 busy++;
                 tasks.drop(i);
@@ -339,17 +377,9 @@ public final class ProxyQueue {
         return busy;
     }
 
-    private void stepOne(final ProxyTask task) {
-        try {
-            if (task.ctx().comm().isFreed()) {
-                task.state().fail(new NrtException(NrtStatus.CLOSED, "the communicator was freed while " + task + " ran"));
-            } else {
-                task.step();
-            }
-        } catch (final Throwable ex) { // an Error too: the tasks of the other communicators run on
-            LOG.error("{} failed in its step", task, ex);
-            task.state().fail(new NrtException(NrtStatus.FAILURE, "a step of " + task + " failed: " + ex, ex));
-        }
+    private static void onThrown(final ProxyTask task, final Throwable thrown) {
+        LOG.error("{} failed in its step", task, thrown);
+        task.fail(new NrtException(NrtStatus.FAILURE, "a step of " + task + " failed: " + thrown, thrown));
     }
 
     private void drop(final ProxyTask task) {
@@ -389,7 +419,7 @@ public final class ProxyQueue {
         for (final RankTasks tasks : active) {
             for (int i = 0; i < tasks.size(); i++) {
                 final ProxyTask task = tasks.get(i);
-                task.state().fail(new NrtException(NrtStatus.CLOSED, "the worker of proxy group " + gid + " ended while " + task + " ran",
+                task.fail(new NrtException(NrtStatus.CLOSED, "the worker of proxy group " + gid + " ended while " + task + " ran",
                     failure));
                 tasks.drop(i);
                 drop(task);

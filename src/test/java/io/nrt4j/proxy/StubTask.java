@@ -23,7 +23,7 @@ final class StubTask extends ProxyTask {
     public NrtStatus step() {
         final RunState next = stepper.apply(state().runState());
         steps = steps + 1;
-        state().move(next);
+        move(next);
         return state().progressStatus();
     }
 
