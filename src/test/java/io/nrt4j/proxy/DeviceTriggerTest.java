@@ -14,6 +14,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
+/** The gate that the device opens. */
 class DeviceTriggerTest {
     private final NrtTensor memory = NrtTensor.allocate(64);
 
