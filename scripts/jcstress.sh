@@ -81,3 +81,111 @@ jcstress() {
     (cd "$folder" && "$home/bin/java" "${native[@]}" -Djava.io.tmpdir="$folder" -cp "$path" org.openjdk.jcstress.Main \
         -r "$folder/" -t "$tests" "$@")
 }
+
+# Sampling: what a budget in minutes comes to for each of some tests.
+#   $1 tests, $2 ways in which each is run
+sampling() {
+    if [ -n "$budget" ]; then
+        local count
+        count="$(list "$1" | wc -l)"
+        printf '%s\n' -iters 1 -time "$((budget * 60000 / (count * $2 + 1) + 1))"
+    fi
+}
+
+# Names of the tests that match.
+list() {
+    (cd "$WORK" && "$home/bin/java" -Djava.io.tmpdir="$WORK" -cp "$classpath" org.openjdk.jcstress.Main -l -t "$1" | grep '^io\.nrt4j\.' || true)
+}
+
+# Ways in which a test with two threads is run: interpreted, by C1 and by C2, the last also with its random order of things; with split
+# compilation each thread in its own way. Java 17 has biased locking, and does all of it with and without.
+ways() {
+    local ways=4
+    [ "$split" = no ] || ways=14
+    [ "$(jdk_version "$home")" -ge 18 ] || ways=$((2 * ways))
+    printf '%s\n' "$ways"
+}
+
+report() {
+    printf 'HTML report: %s/index.html\n' "$1"
+}
+
+# The light tests and the heavy ones, which get smaller strides. A filter picks among both.
+run_suite() {
+    local folder failed=no tests sample
+    [ -n "$split" ] || split=yes
+    for kind in light heavy; do
+        tests="$LIGHT"
+        [ "$kind" = light ] || tests="$HEAVY"
+        [ -z "$filter" ] || tests="(?=.*(?:$filter))$tests"
+        if [ -z "$(list "$tests")" ]; then
+            continue
+        fi
+        folder="$WORK/report-java$(jdk_version "$home")-$kind"
+        mapfile -t sample < <(sampling "$tests" "$(ways)")
+        [ "$kind" = light ] || sample+=(-strideSize 4 -strideCount 2)
+        jcstress "$folder" "$classpath" "$tests" -m "$mode" -sc "$([ "$split" = no ] && echo false || echo true)" "${sample[@]}" || failed=yes
+        report "$folder"
+    done
+    [ -n "${folder:-}" ] || die "no test matches '$filter'" 2
+    [ "$failed" = no ]
+}
+
+run_quick() {
+    local failed=no folder="$WORK/report-quick-java$(jdk_version "$home")"
+    # All threads of a test compiled in the same way, no random C2, one short iteration: three ways instead of fourteen.
+    local sample=(-m quick -sc false -f 1 -fsm 0 -iters 1 -time 150)
+    jcstress "$folder" "$classpath" "$QUICK" "${sample[@]}" > "$WORK/quick.log" 2>&1 || failed=yes
+    jcstress "$folder-heavy" "$classpath" "$QUICK_HEAVY" "${sample[@]}" -strideSize 4 -strideCount 2 > "$WORK/quick-heavy.log" 2>&1 || failed=yes
+    if [ "$failed" = yes ]; then
+        cat "$WORK/quick.log" "$WORK/quick-heavy.log"
+    fi
+    report "$folder"
+    report "$folder-heavy"
+    printf 'jcstress, Java %s: %s and %s results, %s\n' "$(jdk_version "$home")" "$(passed "$WORK/quick.log")" \
+        "$(passed "$WORK/quick-heavy.log")" "$([ "$failed" = no ] && echo 'all as they may be' || echo 'FAILED')"
+    [ "$failed" = no ]
+}
+
+# How many results a log counts as passed.
+passed() {
+    sed -n 's/^(Results: [0-9]* planned; \([0-9]*\) passed.*/\1/p' "$1" | tail -n 1
+}
+
+# Each mutant's class before the real one: its test must see an outcome that is forbidden. Three tries, with more samples each.
+run_mutants() {
+    local name tests folder count=0 missed=0 options found try
+    rm -rf "$WORK/mutants"
+    "$home/bin/java" -cp "$classpath" io.nrt4j.stress.Mutants "$ROOT/jcstress/mutants" "$ROOT" "$WORK/mutants" "${names[@]}" \
+        > "$WORK/mutants.txt" || die "the mutants could not be made"
+    while IFS=$'\t' read -r name tests <&3; do
+        count=$((count + 1))
+        folder="$WORK/mutants/$name-report"
+        found=no
+        for try in 1 2 3; do
+            options=(-sc false -f 1 -fsm "$((try - 1))" -iters 1 -time "$((300 * try * try))" -jvmArgs "-XX:-TieredCompilation")
+            case "$tests" in *EngineStress*) options+=(-strideSize 4 -strideCount 2) ;; esac
+            [ "$try" = 1 ] || options+=(-spinStyle THREAD_YIELD)
+            if ! jcstress "$folder" "$WORK/mutants/$name:$classpath" "${tests//./\\.}" "${options[@]}" > "$folder.log" 2>&1 \
+                && grep -q 'Observed forbidden state' "$folder.log"; then
+                found=yes
+                break
+            fi
+        done
+        if [ "$found" = yes ]; then
+            printf 'found   %-40s %s\n' "$name" "$(sed -n 's/^\(io\.nrt4j\.[A-Za-z.]*\) .*Observed forbidden state: \(.*\)/\1: \2/p' "$folder.log" | head -n 1)"
+        else
+            missed=$((missed + 1))
+            printf 'MISSED  %-40s %s; see %s.log\n' "$name" "$tests" "$folder"
+        fi
+    done 3< "$WORK/mutants.txt"
+    printf '%s mutants, %s of them found\n' "$count" "$((count - missed))"
+    [ "$missed" = 0 ]
+}
+
+case "$what" in
+    list) list "${filter:-io\.nrt4j\..*}" ;;
+    quick) run_quick ;;
+    mutants) run_mutants ;;
+    *) run_suite ;;
+esac

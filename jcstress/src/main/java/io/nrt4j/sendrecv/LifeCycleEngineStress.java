@@ -9,6 +9,8 @@ import io.nrt4j.net.NetTransport;
 import io.nrt4j.net.NetTransportProvider;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.lang.reflect.Array;
+import java.lang.reflect.Field;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.file.Files;
@@ -80,6 +82,21 @@ public final class LifeCycleEngineStress {
         }
     }
 
+    /**
+     * Lets an LNC whose close has failed, as it must when a communicator was not connected, be initialised again. What clears that in
+     * life is the close of the whole instance.
+     */
+    private static void forgetFailedClose(final int lnc) {
+        try {
+            final Field statuses = NrtAsyncSendRecv.class.getDeclaredField("statuses");
+            statuses.setAccessible(true);
+            final Object array = statuses.get(ENGINE);
+            Array.set(array, lnc, array.getClass().getComponentType().getEnumConstants()[0]);
+        } catch (final ReflectiveOperationException ex) {
+            throw new IllegalStateException(ex);
+        }
+    }
+
     /** An LNC of the state's own. */
     abstract static class Lnc {
         final int lnc;
@@ -105,6 +122,7 @@ public final class LifeCycleEngineStress {
             final LncContext context = ENGINE.context(lnc);
             final NrtStatus last = context == null ? null : ENGINE.close(lnc);
             final boolean threadLeft = context != null && context.thread().isAlive();
+            forgetFailedClose(lnc);
             FREE_LNCS.add(lnc);
             return (last == null ? "shut" : "open " + last) + (threadLeft ? ", a thread is left" : "");
         }
