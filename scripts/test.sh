@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Builds and tests everything: the whole 'mvn verify' on the baseline JDK (17), then the tests on JDK 25 where there is one.
+# Then a selection of the stress tests (scripts/jcstress.sh --quick), on the baseline.
 # Ends with Surefire's own summary lines, the baseline's last.
 #
 #   scripts/test.sh            everything
-#   scripts/test.sh --quick    without the tests that take long, and on the baseline only
+#   scripts/test.sh --quick    without the tests that take long and the stress tests, and on the baseline only
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/lib.sh"
@@ -75,6 +76,14 @@ elif [ "$newest" = "$baseline" ]; then
 else
     run_maven newest "$newest" test -DbuildDirectory=target/java25
     try_jar "$newest"
+fi
+
+# The stress tests' selection, on the baseline.
+if [ "$quick" = yes ]; then
+    printf '\nSKIP: stress tests (--quick)\n'
+else
+    printf '\n== Stress tests\n'
+    "$ROOT/scripts/jcstress.sh" --quick --jdk "$baseline" || failed=yes
 fi
 
 printf '\n'

@@ -133,23 +133,23 @@ class ConcurrentModelTest {
 
     @Test
     void theRingIsLinearizable() {
-        ModelChecking.check(2, Ring.class, SequentialRing.class);
+        ModelChecking.check(10, 400, Ring.class, SequentialRing.class);
     }
 
     @Test
     void theRingWithoutTurnsIsNot() {
-        assertThatThrownBy(() -> ModelChecking.check(2, RingWithoutTurns.class, SequentialRing.class))
+        assertThatThrownBy(() -> ModelChecking.check(10, 400, RingWithoutTurns.class, SequentialRing.class))
             .isInstanceOf(AssertionError.class);
     }
 
     @Test
     void thePoolIsLinearizable() {
-        ModelChecking.check(2, Pool.class, SequentialPool.class);
+        ModelChecking.check(10, 400, Pool.class, SequentialPool.class);
     }
 
     @Test
     void thePoolInTwoStepsIsNot() {
-        assertThatThrownBy(() -> ModelChecking.check(2, PoolInTwoSteps.class, SequentialPool.class))
+        assertThatThrownBy(() -> ModelChecking.check(10, 400, PoolInTwoSteps.class, SequentialPool.class))
             .isInstanceOf(AssertionError.class);
     }
 }

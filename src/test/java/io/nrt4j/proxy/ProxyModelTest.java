@@ -203,17 +203,17 @@ class ProxyModelTest {
 
     @Test
     void theRegistryHandsOutNoQueueThatStops() {
-        ModelChecking.check(2, Registry.class, SequentialRegistry.class);
+        ModelChecking.check(4, 150, Registry.class, SequentialRegistry.class);
     }
 
     @Test
     void aRegistryWithoutMarkDoes() {
-        assertThatThrownBy(() -> ModelChecking.check(2, RegistryWithoutMark.class, SequentialRegistry.class))
+        assertThatThrownBy(() -> ModelChecking.check(10, 400, RegistryWithoutMark.class, SequentialRegistry.class))
             .isInstanceOf(AssertionError.class);
     }
 
     @Test
     void theQueueForgetsNothing() {
-        ModelChecking.check(2, Queue.class, SequentialQueue.class);
+        ModelChecking.check(10, 200, Queue.class, SequentialQueue.class);
     }
 }

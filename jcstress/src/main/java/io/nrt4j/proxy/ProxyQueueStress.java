@@ -210,7 +210,7 @@ public final class ProxyQueueStress {
 
         @Actor
         public void owner(final LL_Result result) {
-            result.r1 = queue.abandon(comm, 20, TimeUnit.SECONDS);
+            result.r1 = queue.abandon(comm, 3, TimeUnit.SECONDS);
         }
 
         @Arbiter
