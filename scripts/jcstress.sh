@@ -152,7 +152,7 @@ passed() {
     sed -n 's/^(Results: [0-9]* planned; \([0-9]*\) passed.*/\1/p' "$1" | tail -n 1
 }
 
-# Each mutant's class before the real one: its test must see an outcome that is forbidden. Three tries, with more samples each.
+# Each mutant's class before the real one: its test must see an outcome that is forbidden. Three tries, each with more samples.
 run_mutants() {
     local name tests folder count=0 missed=0 options found try
     rm -rf "$WORK/mutants"
@@ -163,10 +163,12 @@ run_mutants() {
         folder="$WORK/mutants/$name-report"
         found=no
         for try in 1 2 3; do
-            options=(-sc false -f 1 -fsm "$((try - 1))" -iters 1 -time "$((300 * try * try))" -jvmArgs "-XX:-TieredCompilation")
-            # Small strides: with a wake-up lost, each state costs seconds.
-            case "$tests" in *EngineStress*) options+=(-strideSize 4 -strideCount 2) ;; *) options+=(-strideSize 64 -strideCount 4) ;; esac
-            [ "$try" = 1 ] || options+=(-spinStyle THREAD_YIELD)
+            options=(-sc false -f 1 -fsm 0 -iters 1 -time "$((300 * try * try))" -jvmArgs "-XX:-TieredCompilation")
+            # Small strides at first: with a wake-up lost, each state costs time.
+            case "$tests" in
+                *EngineStress*) options+=(-strideSize 4 -strideCount 2) ;;
+                *) options+=(-strideSize "$((64 * try))" -strideCount "$((4 * try * try))") ;;
+            esac
             if ! jcstress "$folder" "$WORK/mutants/$name:$classpath" "${tests//./\\.}" "${options[@]}" > "$folder.log" 2>&1 \
                 && grep -q 'Observed forbidden state' "$folder.log"; then
                 found=yes

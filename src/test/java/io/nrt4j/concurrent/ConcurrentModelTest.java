@@ -144,7 +144,7 @@ class ConcurrentModelTest {
 
     @Test
     void thePoolIsLinearizable() {
-        ModelChecking.check(10, 400, Pool.class, SequentialPool.class);
+        ModelChecking.check(8, 250, Pool.class, SequentialPool.class);
     }
 
     @Test

@@ -203,7 +203,7 @@ class ProxyModelTest {
 
     @Test
     void theRegistryHandsOutNoQueueThatStops() {
-        ModelChecking.check(4, 150, Registry.class, SequentialRegistry.class);
+        ModelChecking.check(4, 60, Registry.class, SequentialRegistry.class);
     }
 
     @Test
@@ -214,6 +214,6 @@ class ProxyModelTest {
 
     @Test
     void theQueueForgetsNothing() {
-        ModelChecking.check(10, 200, Queue.class, SequentialQueue.class);
+        ModelChecking.check(6, 120, Queue.class, SequentialQueue.class);
     }
 }

@@ -4,15 +4,16 @@ import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
 import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 
 import io.nrt4j.NrtConfig;
-import io.nrt4j.NrtException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.net.BindException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Map;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.Arbiter;
@@ -43,8 +44,8 @@ public final class KvLeaderEngineStress {
             try {
                 one = KvLeader.start(config);
                 result.r1 = "joined";
-            } catch (final NrtException ex) {
-                result.r1 = ex.getMessage();
+            } catch (final RuntimeException ex) {
+                result.r1 = ex.toString();
             }
         }
 
@@ -53,8 +54,8 @@ public final class KvLeaderEngineStress {
             try {
                 other = KvLeader.start(config);
                 result.r2 = "joined";
-            } catch (final NrtException ex) {
-                result.r2 = ex.getMessage();
+            } catch (final RuntimeException ex) {
+                result.r2 = ex.toString();
             }
         }
 
@@ -81,11 +82,17 @@ public final class KvLeaderEngineStress {
         }
     }
 
+    /** A port below those that the kernel gives to clients: nobody else takes it between this look and the start. */
     private static int freePort() {
-        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            return socket.getLocalPort();
-        } catch (final IOException ex) {
-            throw new UncheckedIOException(ex);
+        while (true) {
+            final int port = ThreadLocalRandom.current().nextInt(15_000, 32_000);
+            try (ServerSocket socket = new ServerSocket(port, 1, InetAddress.getLoopbackAddress())) {
+                return socket.getLocalPort();
+            } catch (final BindException ex) {
+                // Taken: another one.
+            } catch (final IOException ex) {
+                throw new UncheckedIOException(ex);
+            }
         }
     }
 

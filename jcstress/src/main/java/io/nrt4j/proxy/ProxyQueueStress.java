@@ -42,13 +42,19 @@ public final class ProxyQueueStress {
                 return "appended";
             } catch (final NrtException ex) {
                 return ex.status().name();
+            } catch (final RuntimeException ex) {
+                return ex.toString();
             }
         }
 
         final String poll() {
             final TaskStatus status = new TaskStatus();
-            return queue.checkProxyTaskStatus(ctx, TaskType.NETWORK, status) == NrtStatus.FAILURE ? "none"
-                : status.done() ? "done" : "running";
+            try {
+                return queue.checkProxyTaskStatus(ctx, TaskType.NETWORK, status) == NrtStatus.FAILURE ? "none"
+                    : status.done() ? "done" : "running";
+            } catch (final RuntimeException ex) {
+                return ex.toString();
+            }
         }
     }
 

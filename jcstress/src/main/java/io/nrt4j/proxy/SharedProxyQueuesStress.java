@@ -36,6 +36,8 @@ public final class SharedProxyQueuesStress {
                 return "released";
             } catch (final NrtException ex) {
                 return ex.status().name();
+            } catch (final RuntimeException ex) {
+                return ex.toString();
             }
         }
 
