@@ -66,6 +66,11 @@ final class EngineRig implements AutoCloseable {
         return add(new NrtAsyncSendRecv(config(more), new LoopbackTransportProvider(plan), clock, false));
     }
 
+    /** An engine over a transport that the test alters. */
+    NrtAsyncSendRecv altered(final AlteredLoopback.Alteration alteration) {
+        return add(new NrtAsyncSendRecv(config(builder -> builder), new AlteredLoopback(alteration)));
+    }
+
     NrtAsyncSendRecv add(final NrtAsyncSendRecv engine) {
         engines.add(engine);
         return engine;
