@@ -5,9 +5,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.nrt4j.NrtConfig.Setting;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.NrtTensor;
+import io.nrt4j.concurrent.NanoClock;
 import io.nrt4j.net.loopback.FaultPlan;
 import io.nrt4j.net.loopback.FaultPlan.Operation;
+import io.nrt4j.net.loopback.LoopbackTransport;
+import io.nrt4j.net.loopback.LoopbackTransportProvider;
 import io.nrt4j.testing.Await;
+import io.nrt4j.testing.Leaks;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -18,6 +22,7 @@ import java.nio.file.Files;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -95,6 +100,64 @@ class TimeLimitsTest {
         assertThat(a.flush(0)).isEqualTo(NrtStatus.FAILURE);
         assertThat(a.lastError()).contains("fence broken");
         assertThat(a.close(0)).isEqualTo(NrtStatus.SUCCESS);
+    }
+
+    /** More fences are abandoned than a communicator has room for: they are collected once the transport gives them back. */
+    @Test
+    void flushesThatTimedOutDoNotUseTheTransportUp() {
+        final FaultPlan plan = new FaultPlan();
+        final NrtAsyncSendRecv a = rig.engine(builder -> builder.set(Setting.FLUSH_TIMEOUT_MS, "5"), plan);
+        EngineRig.init(a, 0);
+        for (int outage = 0; outage < 8; outage++) {
+            plan.neverComplete(Operation.IFLUSH, 20);
+            for (int i = 0; i < 20; i++) {
+                assertThat(a.flush(0)).isEqualTo(NrtStatus.TIMEOUT);
+            }
+            plan.releaseAll();
+            awaitFlush(a);
+        }
+        plan.neverComplete(Operation.IFLUSH, 200); // more than there is room for
+        for (int i = 0; i < 200; i++) {
+            assertThat(a.flush(0)).isEqualTo(NrtStatus.TIMEOUT);
+        }
+        plan.releaseAll();
+        awaitFlush(a);
+        assertThat(a.close(0)).as(a.lastError()).isEqualTo(NrtStatus.SUCCESS);
+    }
+
+    /** Again after a time-out: five milliseconds may be too short for a right flush on a busy machine. */
+    private static void awaitFlush(final NrtAsyncSendRecv engine) {
+        Await.until(EngineRig.LIMIT, engine::lastError, () -> engine.flush(0) == NrtStatus.SUCCESS);
+    }
+
+    /** No native thread is left: an error, not an exception, at the last step of init. */
+    @Test
+    void aServiceThreadThatCannotStartFailsInitAndLeavesNothing() throws IOException {
+        final AtomicBoolean exhausted = new AtomicBoolean(true);
+        final List<LoopbackTransport> made = new ArrayList<>();
+        final NrtAsyncSendRecv a = rig.add(new NrtAsyncSendRecv(
+            rig.config(builder -> builder), new LoopbackTransportProvider(), NanoClock.SYSTEM, context -> {
+                made.add((LoopbackTransport) context.transport());
+                if (exhausted.get()) {
+                    throw new OutOfMemoryError("unable to create native thread");
+                }
+                context.start();
+            }));
+        assertThat(a.init(0)).isEqualTo(NrtStatus.FAILURE);
+        assertThat(a.lastError()).contains("unable to create native thread").contains("lnc 0");
+        assertThat(a.context(0)).isNull();
+        assertThat(made.get(0).openComms()).isZero();
+        assertThat(made.get(0).openRegistrations()).isZero();
+        assertThat(made.get(0).openListeners()).isZero();
+        Await.until(EngineRig.LIMIT, () -> Leaks.threads().toString(), () -> Leaks.threads().isEmpty());
+        try (ServerSocket port = new ServerSocket()) {
+            port.bind(new InetSocketAddress(EngineRig.LOCALHOST, rig.port())); // nobody serves it any more
+        }
+        assertThat(a.close(0)).as("nothing to close").isEqualTo(NrtStatus.FAILURE);
+        exhausted.set(false);
+        EngineRig.init(a, 0);
+        assertThat(a.flush(0)).isEqualTo(NrtStatus.SUCCESS);
+        assertThat(a.close(0)).as(a.lastError()).isEqualTo(NrtStatus.SUCCESS);
     }
 
     @Test
