@@ -2,7 +2,6 @@ package io.nrt4j.kv;
 
 import static io.nrt4j.kv.KvTesting.LIMIT;
 import static io.nrt4j.kv.KvTesting.awaitConnections;
-import static io.nrt4j.kv.KvTesting.bytes;
 import static io.nrt4j.kv.KvTesting.connect;
 import static io.nrt4j.kv.KvTesting.get;
 import static io.nrt4j.kv.KvTesting.loopback;
