@@ -128,7 +128,7 @@ final class ConnectMachine {
             transition(comm, next, "answered");
             return work + 1;
         }
-        return state.kvRequest.isKeptWaiting() ? 0 : work;
+        return work;
     }
 
     /** SEND 4. */

@@ -3,13 +3,13 @@ package io.nrt4j.sendrecv;
 import io.nrt4j.concurrent.Agent;
 import io.nrt4j.concurrent.SpscRing;
 import io.nrt4j.net.NetTransport;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
-import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.TreeMap;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -31,10 +31,11 @@ final class LncService implements Agent {
     private final LockedNet net;
     private final NetTransport transport;
     private final TaskSignal signal;
-    // Concurrent only for those who print them meanwhile.
-    private final Map<PeerKey, Queue<Communicator>> sendQueues = new ConcurrentSkipListMap<>();
-    private final Map<PeerKey, Queue<Communicator>> recvQueues = new ConcurrentSkipListMap<>();
+    private final Map<PeerKey, Queue<Communicator>> sendQueues = new TreeMap<>();
+    private final Map<PeerKey, Queue<Communicator>> recvQueues = new TreeMap<>();
     private final List<Communicator> connected = new ArrayList<>();
+    /** Communicators whose state has changed in this duty cycle. */
+    private int moves;
 
     LncService(
         final LncContext context,
@@ -58,14 +59,19 @@ final class LncService implements Agent {
     @Override
     public int doWork() {
         int work = 0;
-        if (signal.count() > 0) {
+        int polls = 0;
+        moves = 0;
+        final boolean tasks = signal.count() > 0;
+        if (tasks) {
             work += pickUpConnectionTasks();
-            work += connectComms(sendQueues);
-            work += connectComms(recvQueues);
+            polls += connectComms(sendQueues);
+            polls += connectComms(recvQueues);
             work += drainStashes();
-            signal.setPatient(work == 0 && hasOnlyAbsentPeers());
         }
-        return work + transport.progress();
+        work += transport.progress();
+        // Asking again and again for what is not there is work, but none that is worth staying awake for.
+        signal.setPatient(tasks && work == 0 && moves == 0 && hasOnlyAbsentPeers());
+        return work + polls;
     }
 
     /** Whether all open tasks are peers that do not come: then the thread may sleep longer between its looks. */
@@ -75,14 +81,14 @@ final class LncService implements Agent {
                 return false;
             }
         }
-        return true;
+        return !transport.needsProgress();
     }
 
     /** Moves new communicators from the hand-over ring to the queue of their peer. */
     private int pickUpConnectionTasks() {
         int work = 0;
         for (Communicator comm = handover.poll(); comm != null; comm = handover.poll()) {
-            queuesOf(comm).computeIfAbsent(comm.peer(), peer -> new ConcurrentLinkedQueue<>()).add(comm);
+            queuesOf(comm).computeIfAbsent(comm.peer(), peer -> new ArrayDeque<>()).add(comm);
             work++;
         }
         return work;
@@ -101,7 +107,11 @@ final class LncService implements Agent {
         while (each.hasNext()) {
             final Queue<Communicator> queue = each.next();
             final Communicator first = queue.element();
+            final CommStatus before = first.status();
             work += machine.step(first);
+            if (first.status() != before) {
+                moves++;
+            }
             if (first.status().isTerminal()) {
                 queue.remove();
                 settle(first);
@@ -130,17 +140,10 @@ final class LncService implements Agent {
         return work;
     }
 
-    /**
-     * Posts a communicator's stashed requests in order, until there are none or the transport has no room, and at most a ringful:
-     * posters that always add one more must not keep the others from their turn.
-     */
+    /** Posts a communicator's stashed requests in order, until there are none or the transport has no room. */
     private int drainStash(final Communicator comm) {
         int work = 0;
-        while (work < Communicator.MAX_PENDING_REQUESTS) {
-            final RequestSlot slot = comm.stash().peek();
-            if (slot == null) {
-                return work;
-            }
+        for (RequestSlot slot = comm.stash().peek(); slot != null; slot = comm.stash().peek()) {
             if (RequestSlot.statusOf(slot.stateWord()) != RequestStatus.STASHED) {
                 throw new BrokenMachineException("in the stash ring: " + slot);
             }
