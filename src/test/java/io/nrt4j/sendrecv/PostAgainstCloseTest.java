@@ -67,7 +67,7 @@ class PostAgainstCloseTest {
 
     /** What LncContext.close does to a communicator. */
     private void closeByHand() {
-        a.context(0).net().close();
+        a.context(0).net().close(Long.MAX_VALUE / 2);
         comm.kill();
         comm.reclaimSlots();
     }
