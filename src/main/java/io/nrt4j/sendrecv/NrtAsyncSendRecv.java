@@ -457,7 +457,8 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
     }
 
     /**
-     * Why the calling thread's last failed call on this instance failed.
+     * Why the calling thread's last failed call on this instance failed. A call that succeeds leaves it as it is, like C's
+     * {@code errno}: ask after a status other than SUCCESS.
      *
      * @return one line; empty when none of its calls failed.
      */
