@@ -156,9 +156,10 @@ class StrangersBesideAPairTest {
         connecting.awaitMore(5);
         assertThat(streaming.done).isGreaterThan(transfersBefore + 100);
         assertThat(connecting.done).isGreaterThan(pairsBefore + 5);
-        assertThat(Leaks.heapBytes() - heapBefore).as("growth of the heap beside them").isLessThan(MAX_HEAP_GROWTH);
         connecting.finish();
         streaming.finish();
+        // The strangers that stay are still connected; what this test itself allocates without a pause is no part of it.
+        assertThat(Leaks.heapBytes() - heapBefore).as("growth of the heap").isLessThan(MAX_HEAP_GROWTH);
         for (final Socket socket : sockets) {
             socket.close();
         }
