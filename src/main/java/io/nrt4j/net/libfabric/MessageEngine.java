@@ -1,0 +1,704 @@
+package io.nrt4j.net.libfabric;
+
+import io.nrt4j.NrtException;
+import io.nrt4j.NrtStatus;
+import io.nrt4j.net.NetTransport;
+import java.util.Arrays;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.ReentrantLock;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The message protocol over one endpoint: peers, communicators, requests, and the dispatch of completions.
+ *
+ * <p>Threads: the methods that begin with the lock's taking are for any thread and say so; all others run under
+ * {@link #lock}. It is never held across a call into user code, and no wait happens under it.
+ */
+final class MessageEngine implements FabricEndpoint.Completions {
+    private static final Logger LOG = LoggerFactory.getLogger(MessageEngine.class);
+    private static final int MAX_COMMS = 1 << 16;
+    private static final int MAX_WINDOW = 32;
+    private static final int MIN_WINDOW = 8;
+    /** How long the requests of a broken communicator wait for the provider to give their memory up. */
+    private static final long HOLD_NS = TimeUnit.MILLISECONDS.toNanos(500);
+    private static final int POSTS_PER_POLL = 16;
+
+    final ReentrantLock lock = new ReentrantLock();
+
+    private final FabricEndpoint endpoint;
+    private final OpTable ops;
+    private final Outbox outbox;
+    private final Sending sending;
+    private final Receiving receiving;
+    private final int eagerLimit;
+    private final int bufferBytes;
+    private final long flushDelayNs;
+    private ControlPlane control;
+    private Comm[] comms = new Comm[64];
+    private int[] commGenerations = new int[64];
+    private long commCounter;
+    private Peer[] peers = new Peer[8];
+    private Peer workHead;
+    private LibraryBuffer unposted;
+    private LibraryBuffer spareSends;
+    private int postedBuffers;
+    private int promisedBuffers;
+    private int active;
+    private int posts;
+    private String brokenCause;
+    /** Written under the lock (released lazily), read by any thread: whether {@link #progress} has something to move on. */
+    private final AtomicInteger busy = new AtomicInteger();
+
+    MessageEngine(final FabricEndpoint endpoint, final EndpointTuning tuning) {
+        this.endpoint = endpoint;
+        ops = endpoint.ops();
+        eagerLimit = tuning.eagerLimit();
+        flushDelayNs = tuning.flushDelayNs();
+        bufferBytes = Wire.HEADER_BYTES + Wire.ITEM_BYTES * (Outbox.MAX_RIDERS + 1) + Math.max(eagerLimit, 1024);
+        outbox = new Outbox(this, endpoint, bufferBytes);
+        sending = new Sending(this, endpoint, outbox);
+        receiving = new Receiving(this, endpoint);
+    }
+
+    void attach(final ControlPlane controlPlane) {
+        control = controlPlane;
+    }
+
+    FabricEndpoint endpoint() {
+        return endpoint;
+    }
+
+    ControlPlane control() {
+        return control;
+    }
+
+    int eagerLimit() {
+        return eagerLimit;
+    }
+
+    long flushDelayNs() {
+        return flushDelayNs;
+    }
+
+    int postedBuffers() {
+        return postedBuffers;
+    }
+
+    // ---- The data path: any thread, takes the lock.
+
+    /** Posts a send or receive; answers a request, or NOT_YET. */
+    long post(final boolean send, final long commHandle, final long address, final long length, final Registration registration) {
+        lock.lock();
+        try {
+            final Comm comm = comm(commHandle, send);
+            comm.checkPost();
+            if ((++posts & POSTS_PER_POLL - 1) == 0) {
+                progressLocked();
+            }
+            int slot = postSlot(comm, send, address, length, registration);
+            if (slot == Comm.NONE) {
+                progressLocked();
+                comm.checkPost();
+                slot = postSlot(comm, send, address, length, registration);
+            }
+            return slot == Comm.NONE ? NetTransport.NOT_YET : request(comm, slot);
+        } finally {
+            publishBusy();
+            lock.unlock();
+        }
+    }
+
+    private int postSlot(
+        final Comm comm, final boolean send, final long address, final long length, final Registration registration) {
+        return send ? sending.post((SendComm) comm, address, length, registration)
+            : receiving.post((RecvComm) comm, address, length, registration);
+    }
+
+    /** A fence: a completed receive is visible to the processor, so it is done at once. */
+    long postFence(final long commHandle) {
+        lock.lock();
+        try {
+            final Comm comm = comm(commHandle, false);
+            comm.checkPost();
+            final int slot = comm.takeDoneSlot();
+            return slot == Comm.NONE ? NetTransport.NOT_YET : request(comm, slot);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Answers bytes, or PENDING; throws what the request failed with. */
+    long test(final long request) {
+        lock.lock();
+        try {
+            final int slot = (int) (request >>> 16 & 0xFFFF) - 1;
+            final int index = (int) (request & 0xFFFF);
+            final Comm comm = index < comms.length ? comms[index] : null;
+            if (comm == null || slot < 0 || slot >= Comm.SLOTS || comm.generation[slot] != (int) (request >>> 32)
+                || comm.state[slot] == Comm.FREE) {
+                throw new NrtException(NrtStatus.INVALID_HANDLE, "test: 0x" + Long.toHexString(request) + " is no request in flight");
+            }
+            if (comm.state[slot] < Comm.DONE) {
+                progressLocked();
+                if (comm.state[slot] == Comm.HELD && comm.brokenCause != null && System.nanoTime() - comm.giveUpAtNs >= 0) {
+                    orphan(comm, slot);
+                }
+            }
+            if (comm.state[slot] < Comm.DONE) {
+                return NetTransport.PENDING;
+            }
+            final String cause = comm.cause[slot];
+            final NrtStatus status = comm.causeStatus[slot];
+            final long moved = comm.moved[slot];
+            comm.freeSlot(slot);
+            if (cause != null) {
+                throw new NrtException(status, comm.direction() + " on communicator " + Integer.toHexString(comm.id) + ": " + cause);
+            }
+            return moved;
+        } finally {
+            publishBusy();
+            lock.unlock();
+        }
+    }
+
+    /** Moves everything on, unless another thread is doing so. */
+    int progress() {
+        if (!lock.tryLock()) {
+            return 0;
+        }
+        try {
+            return brokenCause == null ? progressLocked() : 0;
+        } finally {
+            publishBusy();
+            lock.unlock();
+        }
+    }
+
+    boolean needsProgress() {
+        return busy.get() != 0;
+    }
+
+    private void publishBusy() {
+        busy.lazySet(active + (workHead == null ? 0 : 1));
+    }
+
+    private static long request(final Comm comm, final int slot) {
+        return (long) comm.generation[slot] << 32 | (long) (slot + 1) << 16 | comm.id & 0xFFFF;
+    }
+
+    private Comm comm(final long handle, final boolean send) {
+        final int index = (int) (handle & 0xFFFF);
+        final Comm comm = index < comms.length ? comms[index] : null;
+        if (comm == null || comm.handle != handle || comm.closed || comm instanceof SendComm != send) {
+            throw new NrtException(NrtStatus.INVALID_HANDLE, "0x" + Long.toHexString(handle) + " is no open "
+                + (send ? "send" : "receive") + " communicator");
+        }
+        return comm;
+    }
+
+    // ---- Progress.
+
+    /** Drains the queue and sends what waits. */
+    int progressLocked() {
+        if (brokenCause != null) {
+            return 0;
+        }
+        int done;
+        try {
+            done = endpoint.poll(this);
+        } catch (final NrtException ex) {
+            breakDown(ex.getMessage());
+            return 1;
+        }
+        if (unposted != null) {
+            repostWaiting();
+        }
+        if (receiving.hasDemands()) {
+            done += receiving.serveDemands();
+        }
+        if (workHead != null) {
+            done += serveWork(done == 0);
+        }
+        return done;
+    }
+
+    private int serveWork(final boolean idle) {
+        int done = 0;
+        Peer peer = workHead;
+        workHead = null;
+        while (peer != null) {
+            final Peer following = peer.nextWork;
+            peer.nextWork = null;
+            peer.inWork = false;
+            if (peer.alive()) {
+                done += serve(peer, idle);
+                if (peer.alive() && peer.hasWork()) {
+                    addWork(peer);
+                }
+            }
+            peer = following;
+        }
+        return done;
+    }
+
+    private int serve(final Peer peer, final boolean idle) {
+        int done = 0;
+        if (peer.stuck != null && !outbox.retryStuck(peer)) {
+            return 0;
+        }
+        SendComm comm = peer.pollReady();
+        while (comm != null) {
+            final int before = comm.transmit;
+            final boolean allDone = sending.transmit(comm);
+            done += comm.transmit - before;
+            if (!allDone) {
+                if (peer.alive()) {
+                    peer.addReady(comm);
+                }
+                break;
+            }
+            comm = peer.pollReady();
+        }
+        if (peer.alive() && (peer.probeDue || peer.unreturned() >= peer.window / 2
+            || idle && peer.announceHead != null && (peer.urgent || System.nanoTime() - peer.flushAtNs >= 0))) {
+            done += outbox.flush(peer) ? 1 : 0;
+        }
+        return done;
+    }
+
+    void addWork(final Peer peer) {
+        if (!peer.inWork) {
+            peer.inWork = true;
+            peer.nextWork = workHead;
+            workHead = peer;
+        }
+    }
+
+    // ---- Completions.
+
+    @Override
+    public void onCompletion(final int op, final long lengthBytes) {
+        final Object owner = ops.owner[op];
+        switch (ops.kind[op]) {
+            case OpTable.LIBRARY_RECV -> onMessage((LibraryBuffer) owner);
+            case OpTable.LIBRARY_SEND -> sent((LibraryBuffer) owner);
+            default -> onDirect(op, owner, lengthBytes, null);
+        }
+    }
+
+    @Override
+    public void onError(final int op, final int error, final String text) {
+        final Object owner = ops.owner[op];
+        switch (ops.kind[op]) {
+            case OpTable.LIBRARY_RECV -> {
+                LOG.warn("libfabric's {} failed a receive of a library message: {}", endpoint.info().provider(), text);
+                repost((LibraryBuffer) owner);
+            }
+            case OpTable.LIBRARY_SEND -> {
+                final LibraryBuffer buffer = (LibraryBuffer) owner;
+                failPeer(buffer.peer, "fi_tsend of a library message failed: " + text);
+                sent(buffer);
+            }
+            case OpTable.DIRECT_SEND -> onDirect(op, owner, 0, "fi_tsend failed: " + text);
+            default -> onDirect(op, owner, 0, "fi_trecv failed: " + text);
+        }
+    }
+
+    private void onDirect(final int op, final Object owner, final long length, final String cause) {
+        final int slot = ops.slot[op];
+        final boolean send = ops.kind[op] == OpTable.DIRECT_SEND;
+        ops.release(op);
+        if (owner instanceof RecvComm comm) {
+            receiving.onDirectDone(comm, slot, length, cause);
+        } else if (owner instanceof SendComm comm) {
+            sending.onDirectDone(comm, slot, cause);
+        } else if (!send) {
+            receiving.onOrphanDone();
+        }
+    }
+
+    private void sent(final LibraryBuffer buffer) {
+        if (buffer.peer.alive()) {
+            buffer.peer.giveSend(buffer);
+        } else {
+            buffer.next = spareSends;
+            spareSends = buffer;
+        }
+    }
+
+    private void onMessage(final LibraryBuffer buffer) {
+        final java.nio.ByteBuffer bytes = buffer.bytes;
+        final int index = bytes.getInt(Wire.INDEX);
+        final Peer peer = index >= 0 && index < peers.length ? peers[index] : null;
+        if (peer == null || peer.key != bytes.getInt(Wire.KEY) || !peer.alive()) {
+            repost(buffer); // a late message of a peer that is gone
+            return;
+        }
+        buffer.peer = peer;
+        peer.heard = true;
+        final int returned = bytes.getInt(Wire.RETURNED);
+        if (returned - peer.returned > 0) {
+            peer.returned = returned;
+        }
+        final int items = bytes.getInt(Wire.ITEMS);
+        boolean kept = false;
+        for (int i = 0; i < items && peer.alive(); i++) {
+            final int at = Wire.HEADER_BYTES + i * Wire.ITEM_BYTES;
+            kept |= onItem(peer, buffer, at, bytes.getInt(at), bytes.getInt(at + Wire.ITEM_POST), bytes.getLong(at + Wire.ITEM_VALUE));
+        }
+        if (!kept) {
+            giveBack(buffer);
+        }
+    }
+
+    /** Answers true if the buffer is kept. */
+    private boolean onItem(
+        final Peer peer, final LibraryBuffer buffer, final int at, final int typeAndId, final int number, final long value) {
+        final int type = typeAndId >>> Wire.ID_BITS;
+        final int id = typeAndId & Wire.ID_MASK;
+        final Comm comm = (id & 0xFFFF) < comms.length ? comms[id & 0xFFFF] : null;
+        if (comm == null || comm.id != id || comm.peer != peer) {
+            return false; // the communicator has been closed
+        }
+        final long length = value & Wire.LENGTH_MASK;
+        if (comm instanceof SendComm send) {
+            sending.onAnnounced(send, type, number, (int) (value >>> Wire.COUNT_SHIFT) + 1, length);
+            return false;
+        }
+        final RecvComm recv = (RecvComm) comm;
+        switch (type) {
+            case Wire.DATA -> {
+                return receiving.onData(recv, number, buffer, at + Wire.ITEM_BYTES, (int) length);
+            }
+            case Wire.DEMAND -> receiving.onDemand(recv, number);
+            case Wire.TOO_LONG -> receiving.onTooLong(recv, number, length);
+            default -> failPeer(peer, "protocol error: item of type " + type);
+        }
+        return false;
+    }
+
+    /** A message has been consumed: its buffer receives again, and its credit goes back. */
+    void giveBack(final LibraryBuffer buffer) {
+        final Peer peer = buffer.peer;
+        repost(buffer);
+        peer.consumed++;
+        if (peer.alive() && peer.unreturned() >= peer.window / 2) {
+            addWork(peer);
+        }
+    }
+
+    private void repost(final LibraryBuffer buffer) {
+        final long rc = endpoint.path().recv(buffer.address, bufferBytes, buffer.descriptor, Wire.LIBRARY_TAG, ops.context(buffer.op));
+        if (rc != 0) {
+            if (rc != -FiLayout.EAGAIN && rc != -FiLayout.ENOMEM) {
+                breakDown(endpoint.describe("fi_trecv of a library buffer", rc));
+            }
+            buffer.next = unposted;
+            unposted = buffer;
+        }
+    }
+
+    private void repostWaiting() {
+        LibraryBuffer buffer = unposted;
+        unposted = null;
+        while (buffer != null) {
+            final LibraryBuffer following = buffer.next;
+            buffer.next = null;
+            repost(buffer);
+            buffer = following;
+        }
+    }
+
+    // ---- Outcomes.
+
+    void begin() {
+        active++;
+    }
+
+    void complete(final Comm comm, final int slot, final long moved) {
+        comm.moved[slot] = moved;
+        decide(comm, slot);
+    }
+
+    void fail(final Comm comm, final int slot, final NrtStatus status, final String cause) {
+        comm.cause[slot] = cause;
+        comm.causeStatus[slot] = status;
+        decide(comm, slot);
+    }
+
+    /** The outcome is known; the request is answered once the provider has given the memory up. */
+    private void decide(final Comm comm, final int slot) {
+        comm.retire(comm.number[slot]);
+        if (comm.op[slot] == OpTable.NONE) {
+            finish(comm, slot);
+            return;
+        }
+        comm.state[slot] = Comm.HELD;
+        if (comm instanceof RecvComm) {
+            endpoint.path().cancel(ops.context(comm.op[slot]));
+        }
+    }
+
+    /** The request may be answered. */
+    void finish(final Comm comm, final int slot) {
+        comm.state[slot] = comm.cause[slot] == null ? Comm.DONE : Comm.FAILED;
+        active--;
+    }
+
+    /**
+     * Answers a held request without the provider. The operation, its registration and its context stay until the provider
+     * gives them up or the endpoint is closed.
+     */
+    private void orphan(final Comm comm, final int slot) {
+        ops.owner[comm.op[slot]] = null;
+        comm.op[slot] = OpTable.NONE;
+        if (comm instanceof SendComm) {
+            comm.peer.directSends--;
+        }
+        finish(comm, slot);
+    }
+
+    /** Fails what is pending from a post on; later posts throw. */
+    void failComm(final Comm comm, final int from, final NrtStatus status, final String cause) {
+        if (comm.brokenCause == null) {
+            comm.brokenCause = cause;
+            comm.brokenStatus = status;
+        }
+        comm.giveUpAtNs = System.nanoTime() + HOLD_NS;
+        for (int number = from; number != comm.next; number++) {
+            final int slot = comm.slotOf[number & Comm.RING_MASK];
+            if (slot != Comm.NONE) {
+                fail(comm, slot, status, cause);
+            }
+        }
+    }
+
+    /** The peer is gone, or nothing can be sent to it: its communicators' requests fail, and nobody else's. */
+    void failPeer(final Peer peer, final String cause) {
+        if (!peer.alive()) {
+            return;
+        }
+        peer.deathCause = cause;
+        peer.readyHead = null;
+        peer.readyTail = null;
+        peer.announceHead = null;
+        peer.announceTail = null;
+        promisedBuffers -= peer.window;
+        peers[peer.index] = null;
+        while (peer.freeSends != null) {
+            sent(peer.takeSend());
+        }
+        if (peer.stuck != null) {
+            sent(peer.stuck);
+            peer.stuck = null;
+        }
+        for (final Comm comm : comms) {
+            if (comm != null && comm.peer == peer) {
+                failComm(comm, comm.oldest, NrtStatus.CLOSED, cause);
+                dropEarly(comm);
+                if (comm.closed) {
+                    remove(comm);
+                }
+            }
+        }
+        control.onPeerFailed(peer, cause);
+    }
+
+    /** The endpoint is unusable: everything on it fails. */
+    private void breakDown(final String cause) {
+        LOG.error("the libfabric endpoint is broken: {}", cause);
+        brokenCause = cause;
+        for (final Peer peer : peers.clone()) {
+            if (peer != null) {
+                failPeer(peer, cause);
+            }
+        }
+    }
+
+    private void dropEarly(final Comm comm) {
+        if (comm instanceof RecvComm recv) {
+            for (int i = 0; i < Comm.RING; i++) {
+                if (recv.early[i] != null) {
+                    giveBack(recv.early[i]);
+                    recv.early[i] = null;
+                }
+            }
+        }
+    }
+
+    // ---- Peers and communicators; set-up, may allocate.
+
+    /** Makes a peer with its buffers, before anything is promised to it. */
+    Peer openPeer() {
+        if (brokenCause != null) {
+            throw new NrtException(NrtStatus.FAILURE, "the libfabric endpoint is broken: " + brokenCause);
+        }
+        int index = 0;
+        while (index < peers.length && peers[index] != null) {
+            index++;
+        }
+        if (index == peers.length) {
+            peers = Arrays.copyOf(peers, index * 2);
+        }
+        final Peer peer = new Peer(index, ThreadLocalRandom.current().nextInt(1, Integer.MAX_VALUE), window());
+        promisedBuffers += peer.window;
+        if (promisedBuffers > postedBuffers) {
+            final LibraryBuffer[] buffers = endpoint.buffers(promisedBuffers - postedBuffers, bufferBytes);
+            postedBuffers = promisedBuffers;
+            for (final LibraryBuffer buffer : buffers) {
+                buffer.op = ops.take(OpTable.LIBRARY_RECV, buffer, Comm.NONE, null);
+                repost(buffer);
+            }
+        }
+        int missing = MAX_WINDOW;
+        while (missing > 0 && spareSends != null) {
+            final LibraryBuffer buffer = spareSends;
+            spareSends = buffer.next;
+            buffer.peer = peer;
+            peer.giveSend(buffer);
+            missing--;
+        }
+        if (missing > 0) {
+            for (final LibraryBuffer buffer : endpoint.buffers(missing, bufferBytes)) {
+                buffer.op = ops.take(OpTable.LIBRARY_SEND, buffer, Comm.NONE, null);
+                buffer.peer = peer;
+                peer.giveSend(buffer);
+            }
+        }
+        peers[index] = peer;
+        return peer;
+    }
+
+    /** The more peers, the fewer buffers for each. */
+    private int window() {
+        final long size = endpoint.info().rxSize();
+        final int window = promisedBuffers < size / 4 ? MAX_WINDOW : promisedBuffers < size / 2 ? MAX_WINDOW / 2 : MIN_WINDOW;
+        if (promisedBuffers + window > size - 32) {
+            throw new NrtException(NrtStatus.RESOURCE, "libfabric's " + endpoint.info().provider() + " receives " + size
+                + " messages at most, which is too few for another peer process");
+        }
+        return window;
+    }
+
+    /** The peer's hello came: its endpoint can be sent to. The first message shows that the way is open. */
+    void introduce(final Peer peer, final byte[] name, final int remoteIndex, final int remoteKey, final int remoteWindow,
+        final int remoteEagerLimit) {
+        peer.address = endpoint.insert(name);
+        peer.remoteIndex = remoteIndex;
+        peer.remoteKey = remoteKey;
+        peer.remoteWindow = remoteWindow;
+        peer.eagerLimit = Math.min(eagerLimit, remoteEagerLimit);
+        peer.probeDue = true;
+        addWork(peer);
+        publishBusy();
+    }
+
+    /** Makes a communicator. */
+    Comm openComm(final boolean send, final Peer peer) {
+        int index = 0;
+        while (index < comms.length && comms[index] != null) {
+            index++;
+        }
+        if (index == MAX_COMMS) {
+            throw new NrtException(NrtStatus.RESOURCE, "there are " + MAX_COMMS + " communicators already");
+        }
+        if (index == comms.length) {
+            comms = Arrays.copyOf(comms, index * 2);
+            commGenerations = Arrays.copyOf(commGenerations, index * 2);
+        }
+        commGenerations[index] = commGenerations[index] + 1 & 0xFFF;
+        final int id = commGenerations[index] << 16 | index;
+        final long handle = ++commCounter << 16 | index;
+        final Comm comm = send ? new SendComm(id, handle, peer) : new RecvComm(id, handle, peer);
+        comms[index] = comm;
+        return comm;
+    }
+
+    /** The communicator with an id on a peer, closed or not; null when there is none. */
+    Comm find(final int id, final Peer peer) {
+        final int index = id & 0xFFFF;
+        final Comm comm = index < comms.length ? comms[index] : null;
+        return comm != null && comm.id == id && comm.peer == peer ? comm : null;
+    }
+
+    /** The open communicator with a handle; null when there is none. */
+    Comm findOpen(final long handle, final boolean send) {
+        final int index = (int) (handle & 0xFFFF);
+        final Comm comm = index < comms.length ? comms[index] : null;
+        return comm != null && comm.handle == handle && !comm.closed && comm instanceof SendComm == send ? comm : null;
+    }
+
+    /** Gives all requests up and asks the provider for their memory. */
+    void beginClose(final Comm comm) {
+        comm.closed = true;
+        if (comm instanceof RecvComm recv) {
+            for (int slot = 0; slot < Comm.SLOTS; slot++) {
+                if (recv.op[slot] != OpTable.NONE) {
+                    recv.takenBack.add(new long[] {recv.number[slot], recv.length[slot]});
+                }
+            }
+        }
+        failComm(comm, comm.oldest, NrtStatus.CLOSED, "the communicator was closed");
+        dropEarly(comm);
+    }
+
+    /** Whether the provider still has memory of a communicator. */
+    boolean holdsMemory(final Comm comm) {
+        for (final int op : comm.op) {
+            if (op != OpTable.NONE) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Forgets a closed communicator; operations that the provider did not give up stay behind without it. */
+    void remove(final Comm comm) {
+        for (int slot = 0; slot < Comm.SLOTS; slot++) {
+            if (comm.op[slot] != OpTable.NONE) {
+                orphan(comm, slot);
+            }
+        }
+        if (comm instanceof SendComm send) {
+            for (final boolean early : send.sentEarly) {
+                comm.peer.early -= early ? 1 : 0;
+            }
+        }
+        if (comms[comm.id & 0xFFFF] == comm) {
+            comms[comm.id & 0xFFFF] = null;
+        }
+    }
+
+    /** The sender has closed; it had transmitted so many posts. */
+    void onSenderClosed(final RecvComm comm, final int transmitted) {
+        final int from = transmitted - comm.oldest > 0 ? transmitted : comm.oldest;
+        failComm(comm, from, NrtStatus.CLOSED, "the sender closed its communicator");
+    }
+
+    /** The receiver has closed and knows how far the sender had come: what was sent to it is swallowed. */
+    void swallow(final RecvComm comm, final int transmitted) {
+        for (final long[] post : comm.takenBack) {
+            if ((int) post[0] - transmitted < 0) {
+                receiving.postSink(comm, (int) post[0], post[1]);
+            }
+        }
+        comm.takenBack.clear();
+    }
+
+    /** The endpoint is about to be closed: nothing is posted or polled any more. */
+    void shutDown() {
+        brokenCause = "the transport was closed";
+        for (final Peer peer : peers.clone()) {
+            if (peer != null) {
+                failPeer(peer, brokenCause);
+            }
+        }
+        Arrays.fill(comms, null);
+        active = 0;
+        workHead = null;
+        publishBusy();
+    }
+}
