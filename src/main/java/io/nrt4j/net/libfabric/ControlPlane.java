@@ -146,7 +146,8 @@ final class ControlPlane {
             ListenHandle.setConnectUnderWay(handle, 0);
             if (connect.failure != null) {
                 forget(connect);
-                throw new NrtException(NrtStatus.CLOSED, "connect to " + connect.handle.control() + ": " + connect.failure);
+                throw new NrtException(NrtStatus.CLOSED, "connect to " + connect.handle.control()
+                    + ": the handle is stale: " + connect.failure);
             }
             return connect.comm.handle;
         } finally {

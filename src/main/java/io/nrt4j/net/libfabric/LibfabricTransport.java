@@ -26,7 +26,7 @@ final class LibfabricTransport implements NetTransport {
 
     private static final Logger LOG = LoggerFactory.getLogger(LibfabricTransport.class);
     /** How long a close waits for the provider to give memory up, and for the peer to take what was sent to it. */
-    private static final long CLOSE_NS = TimeUnit.SECONDS.toNanos(1);
+    private static final long CLOSE_NS = TimeUnit.SECONDS.toNanos(2);
     private static final long CLOSE_PAUSE_NS = 20_000;
 
     private final FabricSelection selection;
@@ -106,7 +106,8 @@ final class LibfabricTransport implements NetTransport {
 
     @Override
     public long regMr(final long comm, final long address, final long sizeBytes, final Placement placement) {
-        return registrations.register(address, sizeBytes);
+        engine.checkOpen(comm);
+        return registrations.register(comm, address, sizeBytes);
     }
 
     @Override
@@ -117,13 +118,13 @@ final class LibfabricTransport implements NetTransport {
     @Override
     public long isend(final long comm, final long address, final long lengthBytes, final long registration) {
         checkLength(lengthBytes);
-        return engine.post(true, comm, address, lengthBytes, registrations.covering(registration, address, lengthBytes));
+        return engine.post(true, comm, address, lengthBytes, registrations.covering(comm, registration, address, lengthBytes));
     }
 
     @Override
     public long irecv(final long comm, final long address, final long lengthBytes, final long registration) {
         checkLength(lengthBytes);
-        return engine.post(false, comm, address, lengthBytes, registrations.covering(registration, address, lengthBytes));
+        return engine.post(false, comm, address, lengthBytes, registrations.covering(comm, registration, address, lengthBytes));
     }
 
     private void checkLength(final long lengthBytes) {
@@ -135,7 +136,7 @@ final class LibfabricTransport implements NetTransport {
 
     @Override
     public long iflush(final long comm, final long address, final long lengthBytes, final long registration) {
-        registrations.covering(registration, address, lengthBytes);
+        registrations.covering(comm, registration, address, lengthBytes);
         return engine.postFence(comm);
     }
 

@@ -631,6 +631,18 @@ final class MessageEngine implements FabricEndpoint.Completions {
         return comm != null && comm.handle == handle && !comm.closed && comm instanceof SendComm == send ? comm : null;
     }
 
+    /** Refuses a communicator that is not open. Any thread, takes the lock. */
+    void checkOpen(final long handle) {
+        lock.lock();
+        try {
+            if (findOpen(handle, true) == null && findOpen(handle, false) == null) {
+                throw new NrtException(NrtStatus.INVALID_HANDLE, "0x" + Long.toHexString(handle) + " is no open communicator");
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
     /** Gives all requests up and asks the provider for their memory. */
     void beginClose(final Comm comm) {
         comm.closed = true;

@@ -15,6 +15,8 @@ final class Registration {
     private static final int OVERLAP = 1 << 20;
 
     final long id;
+    /** Handle of the communicator that it was made for. */
+    final long comm;
     /** For the provider, 0 where it asks for none. */
     final long descriptor;
     private final long address;
@@ -25,9 +27,10 @@ final class Registration {
     private int holds = 1;
     private boolean closed;
 
-    Registration(final long id, final long address, final long sizeBytes, final FabricEndpoint endpoint,
+    Registration(final long id, final long comm, final long address, final long sizeBytes, final FabricEndpoint endpoint,
         final long nativeRegistration) {
         this.id = id;
+        this.comm = comm;
         this.address = address;
         this.sizeBytes = sizeBytes;
         this.endpoint = endpoint;

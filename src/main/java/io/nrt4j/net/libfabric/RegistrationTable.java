@@ -23,7 +23,7 @@ final class RegistrationTable {
         this.endpoint = endpoint;
     }
 
-    long register(final long address, final long sizeBytes) {
+    long register(final long comm, final long address, final long sizeBytes) {
         if (address == 0 || sizeBytes <= 0) {
             throw new NrtException(NrtStatus.INVALID, "memory of " + sizeBytes + " bytes at 0x" + Long.toHexString(address)
                 + " cannot be registered");
@@ -34,7 +34,7 @@ final class RegistrationTable {
             final long id = ++counter << 24 | index;
             final long nativeRegistration = endpoint.needsRegistration() ? endpoint.register(address, sizeBytes) : 0;
             final Registration[] table = slots;
-            table[index] = new Registration(id, address, sizeBytes, endpoint, nativeRegistration);
+            table[index] = new Registration(id, comm, address, sizeBytes, endpoint, nativeRegistration);
             slots = table;
             return id;
         } finally {
@@ -64,22 +64,24 @@ final class RegistrationTable {
         try {
             final int index = (int) (id & 0xFF_FFFF);
             final Registration registration = index < slots.length ? slots[index] : null;
-            if (registration != null && registration.id == id) {
-                slots[index] = null;
-                registration.close();
+            if (registration == null || registration.id != id) {
+                throw new NrtException(NrtStatus.INVALID, "0x" + Long.toHexString(id) + " is no registration");
             }
+            slots[index] = null;
+            registration.close();
         } finally {
             lock.unlock();
         }
     }
 
-    /** The registration with a number, if it covers a range. */
-    Registration covering(final long id, final long address, final long lengthBytes) {
+    /** The registration with a number, if it is the communicator's and covers a range. */
+    Registration covering(final long comm, final long id, final long address, final long lengthBytes) {
         final Registration[] table = slots;
         final int index = (int) (id & 0xFF_FFFF);
         final Registration registration = index < table.length ? table[index] : null;
-        if (registration == null || registration.id != id) {
-            throw new NrtException(NrtStatus.INVALID, "0x" + Long.toHexString(id) + " is no registration");
+        if (registration == null || registration.id != id || registration.comm != comm) {
+            throw new NrtException(NrtStatus.INVALID, "0x" + Long.toHexString(id) + " is no registration of communicator 0x"
+                + Long.toHexString(comm));
         }
         if (!registration.covers(address, lengthBytes)) {
             throw new NrtException(NrtStatus.INVALID, lengthBytes + " bytes at 0x" + Long.toHexString(address)
