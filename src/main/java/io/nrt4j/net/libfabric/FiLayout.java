@@ -85,7 +85,6 @@ final class FiLayout {
 
     static final int EP_RDM = 3;
     static final long CAP_TAGGED = 1L << 3;
-    static final long FLAG_SOURCE = 1L << 57;
     static final long FLAG_RECV = 1L << 10;
     static final long FLAG_SEND = 1L << 11;
     static final long MODE_CONTEXT = 1L << 59;
@@ -94,7 +93,6 @@ final class FiLayout {
     static final int MR_VIRT_ADDR = 1 << 4;
     static final int MR_ALLOCATED = 1 << 5;
     static final int MR_PROV_KEY = 1 << 6;
-    static final int FORMAT_SOCKADDR = 1;
     static final int FORMAT_SOCKADDR_IN = 2;
     static final int FORMAT_SOCKADDR_IN6 = 3;
     static final int PROGRESS_MANUAL = 2;
