@@ -6,6 +6,7 @@ import io.nrt4j.NrtStatus;
 import io.nrt4j.Placement;
 import io.nrt4j.net.NetTransport;
 import java.io.IOException;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.slf4j.Logger;
@@ -35,7 +36,9 @@ final class LibfabricTransport implements NetTransport {
     private final ControlPlane control;
     private final RegistrationTable registrations;
     private final Thread shutdownHook = new Thread(this::close, "nrt4j-fabric-shutdown");
-    private boolean closed;
+    private final CountDownLatch closeDone = new CountDownLatch(1);
+    /** Under the engine's lock. */
+    private boolean closing;
 
     LibfabricTransport(final NrtConfig config) {
         final Libfabric libfabric = Libfabric.load(config.libfabricPath());
@@ -193,14 +196,17 @@ final class LibfabricTransport implements NetTransport {
 
     @Override
     public void close() {
+        final boolean first;
         engine.lock.lock();
         try {
-            if (closed) {
-                return;
-            }
-            closed = true;
+            first = !closing;
+            closing = true;
         } finally {
             engine.lock.unlock();
+        }
+        if (!first) {
+            awaitClose(); // the JVM's shutdown must not overtake the application's close
+            return;
         }
         control.close();
         engine.lock.lock();
@@ -210,6 +216,7 @@ final class LibfabricTransport implements NetTransport {
             selection.close();
         } finally {
             engine.lock.unlock();
+            closeDone.countDown();
         }
         if (Thread.currentThread() != shutdownHook) {
             try {
@@ -217,6 +224,16 @@ final class LibfabricTransport implements NetTransport {
             } catch (final IllegalStateException ex) {
                 LOG.debug("closed during the JVM's shutdown");
             }
+        }
+    }
+
+    private void awaitClose() {
+        try {
+            if (!closeDone.await(CLOSE_NS, TimeUnit.NANOSECONDS)) {
+                LOG.warn("the libfabric transport is still being closed by another thread");
+            }
+        } catch (final InterruptedException ex) {
+            Thread.currentThread().interrupt();
         }
     }
 }

@@ -151,21 +151,30 @@ class TwoProcessTest {
             child.awaitLine("posted", LIMIT);
             child.freeze();
             final long start = System.nanoTime();
-            boolean thawed = false;
+            // On a thread of its own: over shm, a process that stands still may hold a lock that the provider spins on.
+            final Thread thaw = new Thread(() -> {
+                java.util.concurrent.locks.LockSupport.parkNanos(stillNs);
+                child.thaw();
+            });
+            thaw.start();
             while (!requests.isEmpty()) {
                 requests.removeIf(request -> transport.test(request) != NetTransport.PENDING);
-                if (!thawed && System.nanoTime() - start > stillNs) {
-                    child.thaw();
-                    thawed = true;
-                }
                 assertThat(Duration.ofNanos(System.nanoTime() - start - stillNs)).isLessThan(LIMIT);
             }
-            if (!thawed) {
-                child.thaw();
-            }
+            assertThat(join(thaw)).isTrue();
             child.awaitLine("done " + count + " failed 0", LIMIT);
             child.send("sum");
             assertThat(child.awaitLine("sum", LIMIT)).isEqualTo("sum " + java.util.Arrays.hashCode(data));
+        }
+    }
+
+    private static boolean join(final Thread thread) {
+        try {
+            thread.join(LIMIT.toMillis() + Duration.ofMinutes(1).toMillis());
+            return !thread.isAlive();
+        } catch (final InterruptedException ex) {
+            Thread.currentThread().interrupt();
+            return false;
         }
     }
 
@@ -184,8 +193,9 @@ class TwoProcessTest {
             } else {
                 child.send(way);
             }
-            assertThat(child.exitCode(LIMIT)).isEqualTo("SIGTERM".equals(way) ? 143 : 0);
-            assertThat(namesOf(child.pid())).isEmpty();
+            // SIGTERM comes with the end of standard input, which also ends it: whichever is first.
+            assertThat(child.exitCode(LIMIT)).isIn("SIGTERM".equals(way) ? List.of(0, 143) : List.of(0));
+            assertThat(namesOf(child.pid())).as("%s", child.lines()).isEmpty();
             assertThat(channel.comm()).isNotZero();
         }
     }
@@ -228,8 +238,9 @@ class TwoProcessTest {
                 }
                 child.send("exit");
                 assertThat(child.exitCode(LIMIT)).isZero();
-                assertThat(child.lines()).noneMatch(line -> line.contains("WARNING") && !line.contains("restricted")
-                    || line.contains("FATAL ERROR in native"));
+                // JNA's own start, before, is not free of them.
+                final List<String> ours = child.lines().subList(child.lines().indexOf("ready"), child.lines().size());
+                assertThat(ours).noneMatch(line -> line.contains("WARNING") || line.contains("FATAL"));
             }
         }
     }
