@@ -57,7 +57,6 @@ final class ControlPlane {
 
     private final MessageEngine engine;
     private final String compatibility;
-    private final byte[] endpointName;
     private final long instance = ThreadLocalRandom.current().nextLong(1, Long.MAX_VALUE);
     private final ControlThread thread;
     private final Map<Long, ControlConnection> byInstance = new HashMap<>();
@@ -70,7 +69,6 @@ final class ControlPlane {
     ControlPlane(final MessageEngine engine, final InetAddress address) throws IOException {
         this.engine = engine;
         compatibility = engine.endpoint().info().provider() + " " + java.nio.ByteOrder.nativeOrder();
-        endpointName = engine.endpoint().name();
         thread = new ControlThread(this, engine, address);
     }
 
@@ -202,7 +200,7 @@ final class ControlPlane {
     private ControlFrame hello(final int type, final ControlConnection connection) {
         final Peer peer = connection.peer;
         return new ControlFrame(type, instance, connection.remoteInstance, (long) peer.index << 32 | peer.key,
-            (long) peer.window << 32 | engine.eagerLimit(), endpointName, compatibility);
+            (long) peer.window << 32 | engine.eagerLimit(), peer.endpoint.name(), compatibility);
     }
 
     private void openComm(final Connect connect) {
@@ -361,8 +359,9 @@ final class ControlPlane {
         for (final Listener listener : listeners.values()) {
             listener.backlog.removeIf(waiting -> waiting.connection() == connection);
         }
-        if (connection.peer != null) {
+        if (connection.peer != null && connection.peer.alive()) {
             engine.failPeer(connection.peer, cause);
+            engine.settle();
         }
     }
 

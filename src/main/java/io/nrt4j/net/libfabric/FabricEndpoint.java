@@ -26,25 +26,26 @@ final class FabricEndpoint {
         /**
          * An operation succeeded.
          *
+         * @param endpoint    whose operation it is.
          * @param op          its number; the receiver gives it back to the table.
          * @param lengthBytes bytes received; meaningless for a send.
          */
-        void onCompletion(int op, long lengthBytes);
+        void onCompletion(FabricEndpoint endpoint, int op, long lengthBytes);
 
         /**
          * An operation failed, or was cancelled.
          *
-         * @param op    its number.
-         * @param error positive error number.
-         * @param text  the provider's text.
+         * @param endpoint whose operation it is.
+         * @param op       its number.
+         * @param text     number and the provider's text.
          */
-        void onError(int op, int error, String text);
+        void onError(FabricEndpoint endpoint, int op, String text);
     }
 
     private final Libfabric libfabric;
     private final FabricInfo info;
     private final Deque<Long> openObjects = new ArrayDeque<>();
-    private final OpTable ops = new OpTable();
+    private final OpTable ops;
     private final long entries = Memory.allocate((long) BATCH * FiLayout.CQ_ENTRY_BYTES);
     private final ByteBuffer entryView = Memory.view(entries, (long) BATCH * FiLayout.CQ_ENTRY_BYTES);
     private final long errorEntry = Memory.allocate(FiLayout.CQ_ERR_ROOM);
@@ -54,6 +55,8 @@ final class FabricEndpoint {
     private long queue;
     private long endpoint;
     private DataPath path;
+    /** Receives into user memory that the provider has; counted by {@link Receiving}. */
+    int directReceives;
     private byte[] name;
     private long nextKey = 1;
     private boolean closed;
@@ -63,9 +66,11 @@ final class FabricEndpoint {
      *
      * @param libfabric loaded library.
      * @param info      provider and source address.
+     * @param maxOps    most operations that it has under way.
      * @throws NrtException with the call that failed, its number and text; nothing stays open then.
      */
-    FabricEndpoint(final Libfabric libfabric, final FabricInfo info) {
+    FabricEndpoint(final Libfabric libfabric, final FabricInfo info, final int maxOps) {
+        ops = new OpTable(maxOps);
         this.libfabric = libfabric;
         this.info = info;
         boolean open = false;
@@ -176,6 +181,15 @@ final class FabricEndpoint {
         return ops;
     }
 
+    boolean closed() {
+        return closed;
+    }
+
+    /** Another endpoint of the same kind. */
+    FabricEndpoint another(final int maxOps) {
+        return new FabricEndpoint(libfabric, info, maxOps);
+    }
+
     /** Puts a peer into the address vector. */
     long insert(final byte[] peerName) {
         final long buffer = Memory.allocate(MAX_NAME + 2L * Long.BYTES);
@@ -239,7 +253,7 @@ final class FabricEndpoint {
         }
         final LibraryBuffer[] buffers = new LibraryBuffer[count];
         for (int i = 0; i < count; i++) {
-            buffers[i] = new LibraryBuffer(base + (long) i * stride, sizeBytes, descriptor);
+            buffers[i] = new LibraryBuffer(this, base + (long) i * stride, sizeBytes, descriptor);
         }
         return buffers;
     }
@@ -265,7 +279,7 @@ final class FabricEndpoint {
         for (int at = 0; at < (int) count * FiLayout.CQ_ENTRY_BYTES; at += FiLayout.CQ_ENTRY_BYTES) {
             final int op = ops.of(entryView.getLong(at + FiLayout.CQ_ENTRY_CONTEXT));
             if (op != OpTable.NONE) {
-                completions.onCompletion(op, entryView.getLong(at + FiLayout.CQ_ENTRY_LEN));
+                completions.onCompletion(this, op, entryView.getLong(at + FiLayout.CQ_ENTRY_LEN));
             }
         }
         return (int) count;
@@ -283,7 +297,7 @@ final class FabricEndpoint {
         if (op == OpTable.NONE) {
             LOG.warn("libfabric's {} reports an error that belongs to no operation: {}", info.provider(), text);
         } else {
-            completions.onError(op, error, text);
+            completions.onError(this, op, text);
         }
         return 1;
     }
@@ -299,7 +313,8 @@ final class FabricEndpoint {
     private void closeObject(final long object) {
         final int rc = call(object + FiLayout.FID_OPS, FiLayout.FI_OPS_CLOSE, object);
         if (rc != 0) {
-            LOG.warn("{}", describe("fi_close", rc));
+            LOG.warn("{}", describe("fi_close of " + (object == domain ? "the domain" : object == vector ? "the address vector"
+                : object == queue ? "the completion queue" : object == endpoint ? "the endpoint" : "a fabric or registration"), rc));
         }
     }
 

@@ -25,6 +25,7 @@ import org.slf4j.LoggerFactory;
 final class LibfabricTransport implements NetTransport {
     static final String NAME = "libfabric";
 
+    private static final int MAX_OPS = 1 << 15;
     private static final Logger LOG = LoggerFactory.getLogger(LibfabricTransport.class);
     /** How long a close waits for the provider to give memory up, and for the peer to take what was sent to it. */
     private static final long CLOSE_NS = TimeUnit.SECONDS.toNanos(2);
@@ -46,7 +47,7 @@ final class LibfabricTransport implements NetTransport {
         FabricEndpoint opened = null;
         ControlPlane plane = null;
         try {
-            opened = new FabricEndpoint(libfabric, selection.info());
+            opened = new FabricEndpoint(libfabric, selection.info(), MAX_OPS);
             engine = new MessageEngine(opened, EndpointTuning.of(selection.info()));
             plane = new ControlPlane(engine, selection.control());
         } catch (final IOException ex) {
@@ -235,5 +236,10 @@ final class LibfabricTransport implements NetTransport {
         } catch (final InterruptedException ex) {
             Thread.currentThread().interrupt();
         }
+    }
+
+    @Override
+    public String toString() {
+        return "libfabric over " + selection.info().provider() + ": " + engine.describe();
     }
 }

@@ -7,6 +7,8 @@ final class LibraryBuffer {
     final ByteBuffer bytes;
     final long address;
     final long descriptor;
+    /** Whose buffer it is. */
+    final FabricEndpoint endpoint;
     /** Operation that it is posted with for its whole life. */
     int op = OpTable.NONE;
     /** Who sent what it holds while it is pinned, or whose send buffer it is. */
@@ -16,7 +18,8 @@ final class LibraryBuffer {
     /** Next one in a list of free, unposted or waiting buffers. */
     LibraryBuffer next;
 
-    LibraryBuffer(final long address, final int sizeBytes, final long descriptor) {
+    LibraryBuffer(final FabricEndpoint endpoint, final long address, final int sizeBytes, final long descriptor) {
+        this.endpoint = endpoint;
         this.address = address;
         this.descriptor = descriptor;
         bytes = Memory.view(address, sizeBytes);

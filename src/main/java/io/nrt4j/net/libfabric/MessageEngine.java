@@ -3,7 +3,9 @@ package io.nrt4j.net.libfabric;
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.net.NetTransport;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -25,11 +27,13 @@ final class MessageEngine implements FabricEndpoint.Completions {
     /** How long the requests of a broken communicator wait for the provider to give their memory up. */
     private static final long HOLD_NS = TimeUnit.MILLISECONDS.toNanos(500);
     private static final int POSTS_PER_POLL = 16;
+    private static final int PEER_OPS = 1 << 12;
 
     final ReentrantLock lock = new ReentrantLock();
 
     private final FabricEndpoint endpoint;
-    private final OpTable ops;
+    /** Whether each peer has an endpoint of its own. */
+    private final boolean perPeer;
     private final Outbox outbox;
     private final Sending sending;
     private final Receiving receiving;
@@ -44,6 +48,8 @@ final class MessageEngine implements FabricEndpoint.Completions {
     private Peer workHead;
     private LibraryBuffer unposted;
     private LibraryBuffer spareSends;
+    /** Endpoints of dead peers, closed when no call into them is under way. */
+    private final List<FabricEndpoint> retired = new ArrayList<>();
     private int postedBuffers;
     private int promisedBuffers;
     private int active;
@@ -54,7 +60,7 @@ final class MessageEngine implements FabricEndpoint.Completions {
 
     MessageEngine(final FabricEndpoint endpoint, final EndpointTuning tuning) {
         this.endpoint = endpoint;
-        ops = endpoint.ops();
+        perPeer = tuning.endpointPerPeer();
         eagerLimit = tuning.eagerLimit();
         flushDelayNs = tuning.flushDelayNs();
         bufferBytes = Wire.HEADER_BYTES + Wire.ITEM_BYTES * (Outbox.MAX_RIDERS + 1) + Math.max(eagerLimit, 1024);
@@ -182,6 +188,7 @@ final class MessageEngine implements FabricEndpoint.Completions {
     }
 
     private void publishBusy() {
+        settle();
         busy.lazySet(active + (workHead == null ? 0 : 1));
     }
 
@@ -208,7 +215,7 @@ final class MessageEngine implements FabricEndpoint.Completions {
         }
         int done;
         try {
-            done = endpoint.poll(this);
+            done = perPeer ? pollPeers() : endpoint.poll(this);
         } catch (final NrtException ex) {
             breakDown(ex.getMessage());
             return 1;
@@ -221,6 +228,20 @@ final class MessageEngine implements FabricEndpoint.Completions {
         }
         if (workHead != null) {
             done += serveWork(done == 0);
+        }
+        return done;
+    }
+
+    private int pollPeers() {
+        int done = 0;
+        for (final Peer peer : peers) {
+            if (peer != null) {
+                try {
+                    done += peer.endpoint.poll(this);
+                } catch (final NrtException ex) {
+                    failPeer(peer, ex.getMessage());
+                }
+            }
         }
         return done;
     }
@@ -280,17 +301,19 @@ final class MessageEngine implements FabricEndpoint.Completions {
     // ---- Completions.
 
     @Override
-    public void onCompletion(final int op, final long lengthBytes) {
+    public void onCompletion(final FabricEndpoint at, final int op, final long lengthBytes) {
+        final OpTable ops = at.ops();
         final Object owner = ops.owner[op];
         switch (ops.kind[op]) {
             case OpTable.LIBRARY_RECV -> onMessage((LibraryBuffer) owner);
             case OpTable.LIBRARY_SEND -> sent((LibraryBuffer) owner);
-            default -> onDirect(op, owner, lengthBytes, null);
+            default -> onDirect(at, op, lengthBytes, null);
         }
     }
 
     @Override
-    public void onError(final int op, final int error, final String text) {
+    public void onError(final FabricEndpoint at, final int op, final String text) {
+        final OpTable ops = at.ops();
         final Object owner = ops.owner[op];
         switch (ops.kind[op]) {
             case OpTable.LIBRARY_RECV -> {
@@ -302,12 +325,14 @@ final class MessageEngine implements FabricEndpoint.Completions {
                 failPeer(buffer.peer, "fi_tsend of a library message failed: " + text);
                 sent(buffer);
             }
-            case OpTable.DIRECT_SEND -> onDirect(op, owner, 0, "fi_tsend failed: " + text);
-            default -> onDirect(op, owner, 0, "fi_trecv failed: " + text);
+            case OpTable.DIRECT_SEND -> onDirect(at, op, 0, "fi_tsend failed: " + text);
+            default -> onDirect(at, op, 0, "fi_trecv failed: " + text);
         }
     }
 
-    private void onDirect(final int op, final Object owner, final long length, final String cause) {
+    private void onDirect(final FabricEndpoint at, final int op, final long length, final String cause) {
+        final OpTable ops = at.ops();
+        final Object owner = ops.owner[op];
         final int slot = ops.slot[op];
         final boolean send = ops.kind[op] == OpTable.DIRECT_SEND;
         ops.release(op);
@@ -316,14 +341,14 @@ final class MessageEngine implements FabricEndpoint.Completions {
         } else if (owner instanceof SendComm comm) {
             sending.onDirectDone(comm, slot, cause);
         } else if (!send) {
-            receiving.onOrphanDone();
+            at.directReceives--;
         }
     }
 
     private void sent(final LibraryBuffer buffer) {
         if (buffer.peer.alive()) {
             buffer.peer.giveSend(buffer);
-        } else {
+        } else if (!perPeer) {
             buffer.next = spareSends;
             spareSends = buffer;
         }
@@ -391,7 +416,11 @@ final class MessageEngine implements FabricEndpoint.Completions {
     }
 
     private void repost(final LibraryBuffer buffer) {
-        final long rc = endpoint.path().recv(buffer.address, bufferBytes, buffer.descriptor, Wire.LIBRARY_TAG, ops.context(buffer.op));
+        final FabricEndpoint at = buffer.endpoint;
+        if (at.closed()) {
+            return;
+        }
+        final long rc = at.path().recv(buffer.address, bufferBytes, buffer.descriptor, Wire.LIBRARY_TAG, at.ops().context(buffer.op));
         if (rc != 0) {
             if (rc != -FiLayout.EAGAIN && rc != -FiLayout.ENOMEM) {
                 breakDown(endpoint.describe("fi_trecv of a library buffer", rc));
@@ -438,7 +467,8 @@ final class MessageEngine implements FabricEndpoint.Completions {
         }
         comm.state[slot] = Comm.HELD;
         if (comm instanceof RecvComm) {
-            endpoint.path().cancel(ops.context(comm.op[slot]));
+            final FabricEndpoint at = comm.peer.endpoint;
+            at.path().cancel(at.ops().context(comm.op[slot]));
         }
     }
 
@@ -453,7 +483,7 @@ final class MessageEngine implements FabricEndpoint.Completions {
      * gives them up or the endpoint is closed.
      */
     private void orphan(final Comm comm, final int slot) {
-        ops.owner[comm.op[slot]] = null;
+        comm.peer.endpoint.ops().owner[comm.op[slot]] = null;
         comm.op[slot] = OpTable.NONE;
         if (comm instanceof SendComm) {
             comm.peer.directSends--;
@@ -486,7 +516,7 @@ final class MessageEngine implements FabricEndpoint.Completions {
         peer.readyTail = null;
         peer.announceHead = null;
         peer.announceTail = null;
-        promisedBuffers -= peer.window;
+        promisedBuffers -= perPeer ? 0 : peer.window;
         peers[peer.index] = null;
         while (peer.freeSends != null) {
             sent(peer.takeSend());
@@ -504,7 +534,31 @@ final class MessageEngine implements FabricEndpoint.Completions {
                 }
             }
         }
+        if (perPeer) {
+            retire(peer);
+        }
         control.onPeerFailed(peer, cause);
+    }
+
+    /** Closes a dead peer's own endpoint: the provider has none of its memory any more. */
+    private void retire(final Peer peer) {
+        for (final Comm comm : comms) {
+            if (comm != null && comm.peer == peer) {
+                for (int slot = 0; slot < Comm.SLOTS; slot++) {
+                    if (comm.op[slot] != OpTable.NONE) {
+                        orphan(comm, slot);
+                    }
+                }
+            }
+        }
+        retired.add(peer.endpoint);
+    }
+
+    /** Closes the endpoints of dead peers, before anybody is told that their requests failed, and outside of any call into them. */
+    void settle() {
+        for (int i = retired.size() - 1; i >= 0; i--) {
+            retired.remove(i).close();
+        }
     }
 
     /** The endpoint is unusable: everything on it fails. */
@@ -543,18 +597,19 @@ final class MessageEngine implements FabricEndpoint.Completions {
         if (index == peers.length) {
             peers = Arrays.copyOf(peers, index * 2);
         }
-        final Peer peer = new Peer(index, ThreadLocalRandom.current().nextInt(1, Integer.MAX_VALUE), window());
-        promisedBuffers += peer.window;
-        if (promisedBuffers > postedBuffers) {
-            final LibraryBuffer[] buffers = endpoint.buffers(promisedBuffers - postedBuffers, bufferBytes);
-            postedBuffers = promisedBuffers;
-            for (final LibraryBuffer buffer : buffers) {
-                buffer.op = ops.take(OpTable.LIBRARY_RECV, buffer, Comm.NONE, null);
-                repost(buffer);
-            }
+        final FabricEndpoint at = perPeer ? endpoint.another(PEER_OPS) : endpoint;
+        final Peer peer = new Peer(at, index, ThreadLocalRandom.current().nextInt(1, Integer.MAX_VALUE),
+            perPeer ? MAX_WINDOW : window());
+        if (perPeer) {
+            postBuffers(at, peer.window);
+            postedBuffers = peer.window;
+        } else {
+            promisedBuffers += peer.window;
+            postBuffers(at, promisedBuffers - postedBuffers);
+            postedBuffers = Math.max(postedBuffers, promisedBuffers);
         }
         int missing = MAX_WINDOW;
-        while (missing > 0 && spareSends != null) {
+        while (missing > 0 && spareSends != null && !perPeer) {
             final LibraryBuffer buffer = spareSends;
             spareSends = buffer.next;
             buffer.peer = peer;
@@ -562,14 +617,21 @@ final class MessageEngine implements FabricEndpoint.Completions {
             missing--;
         }
         if (missing > 0) {
-            for (final LibraryBuffer buffer : endpoint.buffers(missing, bufferBytes)) {
-                buffer.op = ops.take(OpTable.LIBRARY_SEND, buffer, Comm.NONE, null);
+            for (final LibraryBuffer buffer : at.buffers(missing, bufferBytes)) {
+                buffer.op = at.ops().take(OpTable.LIBRARY_SEND, buffer, Comm.NONE, null);
                 buffer.peer = peer;
                 peer.giveSend(buffer);
             }
         }
         peers[index] = peer;
         return peer;
+    }
+
+    private void postBuffers(final FabricEndpoint at, final int count) {
+        for (final LibraryBuffer buffer : count > 0 ? at.buffers(count, bufferBytes) : new LibraryBuffer[0]) {
+            buffer.op = at.ops().take(OpTable.LIBRARY_RECV, buffer, Comm.NONE, null);
+            repost(buffer);
+        }
     }
 
     /** The more peers, the fewer buffers for each. */
@@ -586,7 +648,7 @@ final class MessageEngine implements FabricEndpoint.Completions {
     /** The peer's hello came: its endpoint can be sent to. The first message shows that the way is open. */
     void introduce(final Peer peer, final byte[] name, final int remoteIndex, final int remoteKey, final int remoteWindow,
         final int remoteEagerLimit) {
-        peer.address = endpoint.insert(name);
+        peer.address = peer.endpoint.insert(name);
         peer.remoteIndex = remoteIndex;
         peer.remoteKey = remoteKey;
         peer.remoteWindow = remoteWindow;
@@ -708,9 +770,28 @@ final class MessageEngine implements FabricEndpoint.Completions {
                 failPeer(peer, brokenCause);
             }
         }
+        settle();
         Arrays.fill(comms, null);
         active = 0;
         workHead = null;
         publishBusy();
+    }
+
+    /** State of every peer and communicator, for people. Any thread, takes the lock. */
+    String describe() {
+        lock.lock();
+        try {
+            final StringBuilder text = new StringBuilder(brokenCause == null ? "" : "broken: " + brokenCause + "; ");
+            text.append(active).append(" requests, ").append(receiving).append(unposted == null ? "" : ", buffers wait to be posted");
+            for (final Peer peer : peers) {
+                text.append(peer == null ? "" : "; " + peer);
+            }
+            for (final Comm comm : comms) {
+                text.append(comm == null ? "" : "; " + comm);
+            }
+            return text.toString();
+        } finally {
+            lock.unlock();
+        }
     }
 }

@@ -19,25 +19,31 @@ final class OpTable {
     /** A receive that swallows a message nobody waits for; the argument is unused, the native memory is freed with it. */
     static final byte SINK = 5;
 
-    private static final int CAPACITY = 1 << 15;
-
-    final byte[] kind = new byte[CAPACITY];
-    final Object[] owner = new Object[CAPACITY];
+    final byte[] kind;
+    final Object[] owner;
     /** Request slot of the owner. */
-    final int[] slot = new int[CAPACITY];
+    final int[] slot;
     /** Held as long as the provider may touch its memory. */
-    final Registration[] registration = new Registration[CAPACITY];
+    final Registration[] registration;
     /** Address that is freed with the operation, or 0. */
-    final long[] memory = new long[CAPACITY];
+    final long[] memory;
 
     private final long base;
-    private final int[] free = new int[CAPACITY];
-    private int freeCount = CAPACITY;
+    private final int capacity;
+    private final int[] free;
+    private int freeCount;
 
-    OpTable() {
-        base = Memory.allocate((long) CAPACITY * FiLayout.CONTEXT_BYTES);
-        for (int i = 0; i < CAPACITY; i++) {
-            free[i] = CAPACITY - 1 - i;
+    OpTable(final int capacity) {
+        this.capacity = capacity;
+        kind = new byte[capacity];
+        owner = new Object[capacity];
+        slot = new int[capacity];
+        registration = new Registration[capacity];
+        memory = new long[capacity];
+        free = new int[capacity];
+        base = Memory.allocate((long) capacity * FiLayout.CONTEXT_BYTES);
+        for (int op = capacity - 1; op >= 0; op--) {
+            free[freeCount++] = op;
         }
     }
 
@@ -83,13 +89,13 @@ final class OpTable {
     /** The operation of a context, or {@link #NONE}. */
     int of(final long context) {
         final long offset = context - base;
-        return context == 0 || offset < 0 || offset >= (long) CAPACITY * FiLayout.CONTEXT_BYTES || kind[(int) (offset >> 6)] == 0
+        return context == 0 || offset < 0 || offset >= (long) capacity * FiLayout.CONTEXT_BYTES || kind[(int) (offset >> 6)] == 0
             ? NONE : (int) (offset >> 6);
     }
 
     /** Frees the contexts, and what the operations still held; the endpoint is closed by then. */
     void free() {
-        for (int op = 0; op < CAPACITY; op++) {
+        for (int op = 0; op < capacity; op++) {
             if (kind[op] != 0) {
                 release(op);
             }

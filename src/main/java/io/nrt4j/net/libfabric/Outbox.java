@@ -16,15 +16,11 @@ final class Outbox {
     private static final int RESERVE = 2;
 
     private final MessageEngine engine;
-    private final DataPath path;
-    private final OpTable ops;
     private final long injectLimit;
     private final int bufferBytes;
 
     Outbox(final MessageEngine engine, final FabricEndpoint endpoint, final int bufferBytes) {
         this.engine = engine;
-        path = endpoint.path();
-        ops = endpoint.ops();
         injectLimit = endpoint.info().injectSize();
         this.bufferBytes = bufferBytes;
     }
@@ -102,8 +98,9 @@ final class Outbox {
     private boolean post(final Peer peer, final LibraryBuffer buffer) {
         final boolean inject = buffer.length <= injectLimit;
         final long rc = inject
-            ? path.inject(buffer.address, buffer.length, peer.address, Wire.LIBRARY_TAG)
-            : path.send(buffer.address, buffer.length, buffer.descriptor, peer.address, Wire.LIBRARY_TAG, ops.context(buffer.op));
+            ? peer.endpoint.path().inject(buffer.address, buffer.length, peer.address, Wire.LIBRARY_TAG)
+            : peer.endpoint.path().send(buffer.address, buffer.length, buffer.descriptor, peer.address, Wire.LIBRARY_TAG,
+                peer.endpoint.ops().context(buffer.op));
         if (rc == 0) {
             if (inject) {
                 peer.giveSend(buffer);

@@ -14,6 +14,9 @@ final class Peer {
     /** Short messages that we may have in flight ahead of their receives. */
     final int earlyLimit;
 
+    /** Where messages to and from it go: shared by all peers, or its own. */
+    final FabricEndpoint endpoint;
+
     /** What we put into our messages to it. */
     int remoteIndex;
     int remoteKey;
@@ -57,7 +60,8 @@ final class Peer {
     /** A finished message that the provider had no room for; nothing else goes before it. */
     LibraryBuffer stuck;
 
-    Peer(final int index, final int key, final int window) {
+    Peer(final FabricEndpoint endpoint, final int index, final int key, final int window) {
+        this.endpoint = endpoint;
         this.index = index;
         this.key = key;
         this.window = window;
@@ -141,5 +145,13 @@ final class Peer {
     void giveSend(final LibraryBuffer buffer) {
         buffer.next = freeSends;
         freeSends = buffer;
+    }
+
+    @Override
+    public String toString() {
+        return "peer " + index + " (" + credits() + " of " + remoteWindow + " credits, " + unreturned() + " to return, " + early
+            + " early, " + directSends + " direct sends" + (stuck == null ? "" : ", a message is stuck")
+            + (readyHead == null ? "" : ", sends are ready") + (announceHead == null ? "" : ", receives to announce")
+            + (inWork ? ", in work" : "") + (alive() ? ")" : ", dead: " + deathCause + ")");
     }
 }

@@ -11,19 +11,13 @@ final class Receiving {
     private static final int MANY = 16;
 
     private final MessageEngine engine;
-    private final DataPath path;
-    private final OpTable ops;
     private final FabricEndpoint endpoint;
     private RecvComm demandHead;
     private RecvComm demandTail;
-    /** Receives into user memory that the provider has. */
-    private int direct;
 
     Receiving(final MessageEngine engine, final FabricEndpoint endpoint) {
         this.engine = engine;
         this.endpoint = endpoint;
-        path = endpoint.path();
-        ops = endpoint.ops();
     }
 
     /** Posts a receive; answers its slot, or NONE. */
@@ -43,7 +37,7 @@ final class Receiving {
             comm.early[at] = null;
             deliver(comm, slot, early.bytes, comm.earlyAt[at], comm.earlyLength[at]);
             engine.giveBack(early);
-        } else if (length > peer.eagerLimit && direct < speculativeLimit() && postDirect(comm, slot)) {
+        } else if (length > peer.eagerLimit && peer.endpoint.directReceives < speculativeLimit() && postDirect(comm, slot)) {
             comm.kind[at] = Wire.POSTED_DIRECT;
         }
         if (peer.announceHead == null) {
@@ -69,15 +63,16 @@ final class Receiving {
     /** Gives a receive to the provider; false when there is no room. */
     private boolean postDirect(final RecvComm comm, final int slot) {
         final Registration registration = comm.registration[slot];
+        final OpTable ops = comm.peer.endpoint.ops();
         final int op = ops.take(OpTable.DIRECT_RECV, comm, slot, registration);
         if (op == OpTable.NONE) {
             return false;
         }
-        final long rc = path.recv(comm.address[slot], comm.length[slot], registration.descriptor,
+        final long rc = comm.peer.endpoint.path().recv(comm.address[slot], comm.length[slot], registration.descriptor,
             Wire.directTag(comm.id, comm.number[slot]), ops.context(op));
         if (rc == 0) {
             comm.op[slot] = op;
-            direct++;
+            comm.peer.endpoint.directReceives++;
             return true;
         }
         ops.release(op);
@@ -146,7 +141,7 @@ final class Receiving {
             final RecvComm comm = demandHead;
             final int slot = comm.slotOf[comm.demandedNumber & Comm.RING_MASK];
             if (slot != Comm.NONE && comm.brokenCause == null) {
-                if (comm.op[slot] == OpTable.NONE && (direct >= hardLimit() || !postDirect(comm, slot))) {
+                if (comm.op[slot] == OpTable.NONE && (comm.peer.endpoint.directReceives >= hardLimit() || !postDirect(comm, slot))) {
                     return served;
                 }
                 comm.goDue = true;
@@ -170,7 +165,7 @@ final class Receiving {
 
     /** The provider is done with a receive; a cause says that it failed or was cancelled. */
     void onDirectDone(final RecvComm comm, final int slot, final long length, final String cause) {
-        direct--;
+        comm.peer.endpoint.directReceives--;
         comm.op[slot] = OpTable.NONE;
         if (comm.state[slot] == Comm.HELD) {
             engine.finish(comm, slot);
@@ -181,13 +176,10 @@ final class Receiving {
         }
     }
 
-    /** A receive whose request was answered without the provider, or that swallowed a message, is over. */
-    void onOrphanDone() {
-        direct--;
-    }
-
     /** Posts a receive that swallows a message which was sent to a receive that is gone. */
     void postSink(final RecvComm comm, final int number, final long length) {
+        final FabricEndpoint at = comm.peer.endpoint;
+        final OpTable ops = at.ops();
         final int op = ops.take(OpTable.SINK, null, Comm.NONE, null);
         if (op == OpTable.NONE) {
             return;
@@ -195,10 +187,15 @@ final class Receiving {
         final long memory = com.sun.jna.Native.malloc(Math.max(1, length));
         ops.memory[op] = memory;
         if (memory == 0 || endpoint.needsRegistration()
-            || path.recv(memory, length, 0, Wire.directTag(comm.id, number), ops.context(op)) != 0) {
+            || at.path().recv(memory, length, 0, Wire.directTag(comm.id, number), ops.context(op)) != 0) {
             ops.release(op);
         } else {
-            direct++;
+            at.directReceives++;
         }
+    }
+
+    @Override
+    public String toString() {
+        return demandHead == null ? "no receives demanded" : "receives demanded";
     }
 }

@@ -8,15 +8,11 @@ import io.nrt4j.NrtStatus;
 final class Sending {
     private final MessageEngine engine;
     private final Outbox outbox;
-    private final DataPath path;
-    private final OpTable ops;
     private final int directLimit;
 
     Sending(final MessageEngine engine, final FabricEndpoint endpoint, final Outbox outbox) {
         this.engine = engine;
         this.outbox = outbox;
-        path = endpoint.path();
-        ops = endpoint.ops();
         // One peer that is stopped must not fill the provider's queue.
         directLimit = (int) Math.max(16, Math.min(256, endpoint.info().txSize() / 4));
     }
@@ -101,11 +97,12 @@ final class Sending {
             return false;
         }
         final Registration registration = comm.registration[slot];
+        final OpTable ops = peer.endpoint.ops();
         final int op = ops.take(OpTable.DIRECT_SEND, comm, slot, registration);
         if (op == OpTable.NONE) {
             return false;
         }
-        final long rc = path.send(comm.address[slot], comm.length[slot], registration.descriptor, peer.address,
+        final long rc = peer.endpoint.path().send(comm.address[slot], comm.length[slot], registration.descriptor, peer.address,
             Wire.directTag(comm.remoteId, comm.number[slot]), ops.context(op));
         if (rc == 0) {
             comm.op[slot] = op;
