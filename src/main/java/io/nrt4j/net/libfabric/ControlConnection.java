@@ -35,8 +35,6 @@ final class ControlConnection {
     long remoteInstance;
     Peer peer;
     String deathCause;
-    /** The other side said that it closes. */
-    boolean saidBye;
 
     ControlConnection(final SocketChannel channel, final boolean outgoing, final String where, final long deadlineNs)
         throws IOException {
@@ -71,6 +69,17 @@ final class ControlConnection {
             frame = out.peek();
         }
         return true;
+    }
+
+    /** Tries to write a last frame before the connection is closed. */
+    void sayLast(final ControlFrame frame) {
+        if (alive() && channel.isConnected() && out.isEmpty()) {
+            try {
+                channel.write(frame.encode());
+            } catch (final IOException ex) {
+                deathCause = ex.toString(); // it is being closed anyway
+            }
+        }
     }
 
     void closeQuietly() {

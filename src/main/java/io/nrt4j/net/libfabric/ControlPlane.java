@@ -10,7 +10,6 @@ import java.nio.channels.SocketChannel;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
@@ -370,6 +369,7 @@ final class ControlPlane {
         final ControlConnection connection = connectionOf(peer);
         if (connection != null) {
             LOG.warn("peer {} failed: {}", connection.where, cause);
+            connection.sayLast(ControlFrame.of(ControlFrame.BYE, 0, 0, cause));
             onBroken(connection, cause);
             thread.wakeUp();
         }
@@ -473,7 +473,7 @@ final class ControlPlane {
                     adopt(winner);
                 }
             }
-            default -> onBroken(connection, frame.type() == ControlFrame.REFUSED ? frame.text()
+            default -> onBroken(connection, frame.type() == ControlFrame.REFUSED || frame.type() == ControlFrame.BYE ? frame.text()
                 : "unexpected answer " + frame.type() + " from " + connection.where);
         }
     }
@@ -504,8 +504,8 @@ final class ControlPlane {
                 }
             }
             case ControlFrame.BYE -> {
-                connection.saidBye = true;
-                onBroken(connection, "the peer at " + connection.where + " closed its transport");
+                onBroken(connection, "the peer at " + connection.where + (frame.text().isEmpty() ? " closed its transport"
+                    : " gave the connection up: " + frame.text()));
             }
             default -> onClosing(connection, comm, frame);
         }
@@ -562,8 +562,8 @@ final class ControlPlane {
 
     /** Everything ends; under the lock, when the thread has ended. */
     void dropAll() {
-        for (final Iterator<ControlConnection> all = List.copyOf(connections).iterator(); all.hasNext();) {
-            onBroken(all.next(), "the transport was closed");
+        for (final ControlConnection connection : List.copyOf(connections)) {
+            onBroken(connection, "the transport was closed");
         }
         listeners.clear();
         connects.clear();
