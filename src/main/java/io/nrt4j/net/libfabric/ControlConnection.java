@@ -35,6 +35,10 @@ final class ControlConnection {
     long remoteInstance;
     Peer peer;
     String deathCause;
+    /** The peer closes; it had sent so many messages, which may still be on their way until the deadline. */
+    boolean bye;
+    int byeMessages;
+    int byeDirect;
 
     ControlConnection(final SocketChannel channel, final boolean outgoing, final String where, final long deadlineNs)
         throws IOException {

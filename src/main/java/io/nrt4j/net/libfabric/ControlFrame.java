@@ -49,8 +49,10 @@ record ControlFrame(int type, long a, long b, long c, long d, byte[] name, Strin
     static final int RECV_CLOSED_ACK = 11;
     /** a: the receiver's communicator, b: number of the post that will not come; text: why. */
     static final int ABORT_RECV = 12;
-    /** The transport is being closed. */
+    /** The transport is being closed. a: library messages sent, b: long messages sent; text: why, when it is not at will. */
     static final int BYE = 13;
+    /** What was sent before the goodbye has arrived. */
+    static final int BYE_ACK = 14;
 
     private static final int NAME = 48;
     private static final int TEXT = 176;

@@ -15,6 +15,7 @@ import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -29,6 +30,8 @@ import org.slf4j.LoggerFactory;
 final class ControlPlane {
     private static final Logger LOG = LoggerFactory.getLogger(ControlPlane.class);
     private static final long HANDSHAKE_NS = TimeUnit.SECONDS.toNanos(10);
+    private static final long GOODBYE_NS = TimeUnit.MILLISECONDS.toNanos(500);
+    private static final long GOODBYE_PAUSE_NS = 50_000;
 
     /** A listening communicator. */
     private static final class Listener {
@@ -96,7 +99,8 @@ final class ControlPlane {
             final Listener listener = listeners.remove(id);
             if (listener != null) {
                 for (final Waiting waiting : listener.backlog) {
-                    send(waiting.connection(), ControlFrame.of(ControlFrame.COMM_REFUSED, waiting.senderComm(), 0, "the listener was closed"));
+                    send(waiting.connection(),
+                        ControlFrame.of(ControlFrame.COMM_REFUSED, waiting.senderComm(), 0, "the listener was closed"));
                 }
             }
         } finally {
@@ -286,12 +290,32 @@ final class ControlPlane {
         try {
             closed = true;
             for (final ControlConnection connection : connections) {
-                send(connection, ControlFrame.of(ControlFrame.BYE, 0, 0, ""));
+                if (connection.phase == ControlConnection.Phase.UP) {
+                    send(connection, ControlFrame.of(ControlFrame.BYE, connection.peer.sent, connection.peer.directSent, ""));
+                }
+            }
+            // A peer that gets our goodbye before our last messages would take them for lost.
+            final long deadlineNs = System.nanoTime() + GOODBYE_NS;
+            while (saidGoodbye() && System.nanoTime() - deadlineNs < 0) {
+                engine.progressLocked();
+                engine.lock.unlock();
+                LockSupport.parkNanos(GOODBYE_PAUSE_NS);
+                engine.lock.lock();
             }
         } finally {
             engine.lock.unlock();
         }
         thread.close();
+    }
+
+    /** Whether a peer has not answered the goodbye yet. */
+    private boolean saidGoodbye() {
+        for (final ControlConnection connection : connections) {
+            if (connection.phase == ControlConnection.Phase.UP && !connection.bye) {
+                return true;
+            }
+        }
+        return false;
     }
 
     // ---- What the control thread tells; under the lock.
@@ -303,7 +327,7 @@ final class ControlPlane {
     /** Whether a connection is being made, so that time limits must be watched and the endpoint polled. */
     boolean handshaking() {
         for (final ControlConnection connection : connections) {
-            if (connection.phase != ControlConnection.Phase.UP) {
+            if (connection.phase != ControlConnection.Phase.UP || connection.bye) {
                 return true;
             }
         }
@@ -328,6 +352,12 @@ final class ControlPlane {
                     if (connect.connection == connection && connect.comm == null && connect.failure == null) {
                         openComm(connect);
                     }
+                }
+            } else if (connection.bye) {
+                if (connection.peer.received - connection.byeMessages >= 0 && connection.peer.directReceived - connection.byeDirect >= 0
+                    || now - connection.deadlineNs >= 0) {
+                    connection.sayLast(ControlFrame.of(ControlFrame.BYE_ACK, 0, 0, ""));
+                    onBroken(connection, "the peer at " + connection.where + " closed its transport");
                 }
             } else if (connection.phase != ControlConnection.Phase.UP && now - connection.deadlineNs >= 0) {
                 onBroken(connection, switch (connection.phase) {
@@ -504,9 +534,16 @@ final class ControlPlane {
                 }
             }
             case ControlFrame.BYE -> {
-                onBroken(connection, "the peer at " + connection.where + (frame.text().isEmpty() ? " closed its transport"
-                    : " gave the connection up: " + frame.text()));
+                if (frame.text().isEmpty()) {
+                    connection.bye = true;
+                    connection.byeMessages = (int) frame.a();
+                    connection.byeDirect = (int) frame.b();
+                    connection.deadlineNs = System.nanoTime() + GOODBYE_NS;
+                } else {
+                    onBroken(connection, "the peer at " + connection.where + " gave the connection up: " + frame.text());
+                }
             }
+            case ControlFrame.BYE_ACK -> onBroken(connection, "the transport was closed");
             default -> onClosing(connection, comm, frame);
         }
     }

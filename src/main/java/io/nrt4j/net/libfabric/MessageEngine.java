@@ -364,6 +364,7 @@ final class MessageEngine implements FabricEndpoint.Completions {
         }
         buffer.peer = peer;
         peer.heard = true;
+        peer.received++;
         final int returned = bytes.getInt(Wire.RETURNED);
         if (returned - peer.returned > 0) {
             peer.returned = returned;

@@ -41,6 +41,11 @@ final class Peer {
     int early;
     /** Long messages in the provider's hands. */
     int directSends;
+    /** Long messages sent and received whole, modulo 2^32. */
+    int directSent;
+    int directReceived;
+    /** Library messages received, modulo 2^32. */
+    int received;
 
     /** Communicators that may send something now. */
     SendComm readyHead;

@@ -166,6 +166,7 @@ final class Receiving {
     /** The provider is done with a receive; a cause says that it failed or was cancelled. */
     void onDirectDone(final RecvComm comm, final int slot, final long length, final String cause) {
         comm.peer.endpoint.directReceives--;
+        comm.peer.directReceived += cause == null ? 1 : 0;
         comm.op[slot] = OpTable.NONE;
         if (comm.state[slot] == Comm.HELD) {
             engine.finish(comm, slot);

@@ -147,6 +147,7 @@ final class Sending {
     /** The provider is done with a long message; a cause says that it failed. */
     void onDirectDone(final SendComm comm, final int slot, final String cause) {
         comm.peer.directSends--;
+        comm.peer.directSent += cause == null ? 1 : 0;
         comm.op[slot] = OpTable.NONE;
         if (comm.state[slot] == Comm.HELD) {
             engine.finish(comm, slot);

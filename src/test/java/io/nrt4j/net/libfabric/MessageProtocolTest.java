@@ -175,4 +175,26 @@ class MessageProtocolTest {
             assertThat(target.read(0, 8 * MIB)).isEqualTo(source.read(0, 8 * MIB));
         }
     }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"tcp;ofi_rxm", "shm", "sockets"})
+    void whatWasSentBeforeTheTransportWasClosedArrives(final String provider) {
+        for (final int length : new int[] {8, 4096, 60_000, 2 * MIB}) {
+            try (FabricPair pair = new FabricPair(provider);
+                NrtTensor source = NrtTensor.allocate(2 * MIB);
+                NrtTensor target = NrtTensor.allocate(2 * MIB)) {
+                final FabricPair.Link link = FabricPair.link(pair.left, pair.right);
+                final long from = register(pair.left, link.send(), source);
+                final long to = register(pair.right, link.recv(), target);
+                source.write(0, pattern(length, 2 * MIB));
+                final long receive = irecv(link, target, 0, length, to);
+                final long send = isend(link, source, 0, length, from);
+                assertThat(complete(link, pair.left, send)).isEqualTo(length);
+                pair.left.closeSend(link.send());
+                pair.left.close();
+                FabricPair.await("the receive", () -> pair.right.test(receive) == length);
+                assertThat(target.read(0, length)).isEqualTo(source.read(0, length));
+            }
+        }
+    }
 }
