@@ -177,6 +177,18 @@ class MessageProtocolTest {
     }
 
     @ParameterizedTest
+    @ValueSource(strings = {"tcp;ofi_rxm", "sockets"})
+    void memoryCanBeRegisteredWithTheProvider(final String provider) {
+        System.setProperty("nrt4j.libfabric.alwaysRegister", "true");
+        try {
+            everySizeArrivesWhicheverSideIsFirst(provider);
+            oneTransportTalksToItself(provider);
+        } finally {
+            System.clearProperty("nrt4j.libfabric.alwaysRegister");
+        }
+    }
+
+    @ParameterizedTest
     @ValueSource(strings = {"tcp;ofi_rxm", "shm", "sockets"})
     void whatWasSentBeforeTheTransportWasClosedArrives(final String provider) {
         for (final int length : new int[] {8, 4096, 60_000, 2 * MIB}) {
