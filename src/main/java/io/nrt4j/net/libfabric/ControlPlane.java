@@ -119,7 +119,7 @@ final class ControlPlane {
             if (waiting == null) {
                 return NetTransport.NOT_YET;
             }
-            final Comm comm = engine.openComm(false, waiting.connection().peer);
+            final Comm comm = engine.comms().add(false, waiting.connection().peer);
             comm.remoteId = waiting.senderComm();
             send(waiting.connection(), ControlFrame.of(ControlFrame.COMM_ACCEPTED, waiting.senderComm(), comm.id, ""));
             return comm.handle;
@@ -207,7 +207,7 @@ final class ControlPlane {
     }
 
     private void openComm(final Connect connect) {
-        connect.comm = (SendComm) engine.openComm(true, connect.connection.peer);
+        connect.comm = (SendComm) engine.comms().add(true, connect.connection.peer);
         send(connect.connection, ControlFrame.of(ControlFrame.COMM_OPEN, connect.handle.listener(), connect.comm.id, ""));
     }
 
@@ -509,7 +509,7 @@ final class ControlPlane {
     }
 
     private void onCommFrame(final ControlConnection connection, final ControlFrame frame) {
-        final Comm comm = engine.find((int) frame.a(), connection.peer);
+        final Comm comm = engine.comms().find((int) frame.a(), connection.peer);
         switch (frame.type()) {
             case ControlFrame.COMM_OPEN -> {
                 final Listener listener = listeners.get(frame.a());

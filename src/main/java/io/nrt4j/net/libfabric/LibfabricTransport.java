@@ -172,7 +172,7 @@ final class LibfabricTransport implements NetTransport {
     private void closeComm(final long handle, final boolean send) {
         engine.lock.lock();
         try {
-            final Comm comm = engine.findOpen(handle, send);
+            final Comm comm = engine.comms().findOpen(handle, send);
             if (comm == null) {
                 return;
             }

@@ -21,9 +21,6 @@ import org.slf4j.LoggerFactory;
  */
 final class MessageEngine implements FabricEndpoint.Completions {
     private static final Logger LOG = LoggerFactory.getLogger(MessageEngine.class);
-    private static final int MAX_COMMS = 1 << 16;
-    private static final int MAX_WINDOW = 32;
-    private static final int MIN_WINDOW = 8;
     /** How long the requests of a broken communicator wait for the provider to give their memory up. */
     private static final long HOLD_NS = TimeUnit.MILLISECONDS.toNanos(500);
     private static final int POSTS_PER_POLL = 16;
@@ -38,20 +35,14 @@ final class MessageEngine implements FabricEndpoint.Completions {
     private final Sending sending;
     private final Receiving receiving;
     private final int eagerLimit;
-    private final int bufferBytes;
+    private final LibraryBuffers buffers;
     private final long flushDelayNs;
     private ControlPlane control;
-    private Comm[] comms = new Comm[64];
-    private int[] commGenerations = new int[64];
-    private long commCounter;
+    private final CommTable comms = new CommTable();
     private Peer[] peers = new Peer[8];
     private Peer workHead;
-    private LibraryBuffer unposted;
-    private LibraryBuffer spareSends;
     /** Endpoints of dead peers, closed when no call into them is under way. */
     private final List<FabricEndpoint> retired = new ArrayList<>();
-    private int postedBuffers;
-    private int promisedBuffers;
     private int active;
     private int posts;
     private String brokenCause;
@@ -63,7 +54,8 @@ final class MessageEngine implements FabricEndpoint.Completions {
         perPeer = tuning.endpointPerPeer();
         eagerLimit = tuning.eagerLimit();
         flushDelayNs = tuning.flushDelayNs();
-        bufferBytes = Wire.HEADER_BYTES + Wire.ITEM_BYTES * (Outbox.MAX_RIDERS + 1) + Math.max(eagerLimit, 1024);
+        final int bufferBytes = Wire.HEADER_BYTES + Wire.ITEM_BYTES * (Outbox.MAX_RIDERS + 1) + Math.max(eagerLimit, 1024);
+        buffers = new LibraryBuffers(this, endpoint, bufferBytes, perPeer);
         outbox = new Outbox(this, endpoint, bufferBytes);
         sending = new Sending(this, endpoint, outbox);
         receiving = new Receiving(this, endpoint);
@@ -71,6 +63,10 @@ final class MessageEngine implements FabricEndpoint.Completions {
 
     void attach(final ControlPlane controlPlane) {
         control = controlPlane;
+    }
+
+    CommTable comms() {
+        return comms;
     }
 
     FabricEndpoint endpoint() {
@@ -90,7 +86,7 @@ final class MessageEngine implements FabricEndpoint.Completions {
     }
 
     int postedBuffers() {
-        return postedBuffers;
+        return buffers.posted();
     }
 
     // ---- The data path: any thread, takes the lock.
@@ -99,7 +95,7 @@ final class MessageEngine implements FabricEndpoint.Completions {
     long post(final boolean send, final long commHandle, final long address, final long length, final Registration registration) {
         lock.lock();
         try {
-            final Comm comm = comm(commHandle, send);
+            final Comm comm = comms.open(commHandle, send);
             comm.checkPost();
             if ((++posts & POSTS_PER_POLL - 1) == 0) {
                 progressLocked();
@@ -127,7 +123,7 @@ final class MessageEngine implements FabricEndpoint.Completions {
     long postFence(final long commHandle) {
         lock.lock();
         try {
-            final Comm comm = comm(commHandle, false);
+            final Comm comm = comms.open(commHandle, false);
             comm.checkPost();
             final int slot = comm.takeDoneSlot();
             return slot == Comm.NONE ? NetTransport.NOT_YET : request(comm, slot);
@@ -141,8 +137,7 @@ final class MessageEngine implements FabricEndpoint.Completions {
         lock.lock();
         try {
             final int slot = (int) (request >>> 16 & 0xFFFF) - 1;
-            final int index = (int) (request & 0xFFFF);
-            final Comm comm = index < comms.length ? comms[index] : null;
+            final Comm comm = comms.at((int) (request & 0xFFFF));
             if (comm == null || slot < 0 || slot >= Comm.SLOTS || comm.generation[slot] != (int) (request >>> 32)
                 || comm.state[slot] == Comm.FREE) {
                 throw new NrtException(NrtStatus.INVALID_HANDLE, "test: 0x" + Long.toHexString(request) + " is no request in flight");
@@ -196,16 +191,6 @@ final class MessageEngine implements FabricEndpoint.Completions {
         return (long) comm.generation[slot] << 32 | (long) (slot + 1) << 16 | comm.id & 0xFFFF;
     }
 
-    private Comm comm(final long handle, final boolean send) {
-        final int index = (int) (handle & 0xFFFF);
-        final Comm comm = index < comms.length ? comms[index] : null;
-        if (comm == null || comm.handle != handle || comm.closed || comm instanceof SendComm != send) {
-            throw new NrtException(NrtStatus.INVALID_HANDLE, "0x" + Long.toHexString(handle) + " is no open "
-                + (send ? "send" : "receive") + " communicator");
-        }
-        return comm;
-    }
-
     // ---- Progress.
 
     /** Drains the queue and sends what waits. */
@@ -220,9 +205,7 @@ final class MessageEngine implements FabricEndpoint.Completions {
             breakDown(ex.getMessage());
             return 1;
         }
-        if (unposted != null) {
-            repostWaiting();
-        }
+        buffers.repostWaiting();
         if (receiving.hasDemands()) {
             done += receiving.serveDemands();
         }
@@ -306,7 +289,7 @@ final class MessageEngine implements FabricEndpoint.Completions {
         final Object owner = ops.owner[op];
         switch (ops.kind[op]) {
             case OpTable.LIBRARY_RECV -> onMessage((LibraryBuffer) owner);
-            case OpTable.LIBRARY_SEND -> sent((LibraryBuffer) owner);
+            case OpTable.LIBRARY_SEND -> buffers.sent((LibraryBuffer) owner);
             default -> onDirect(at, op, lengthBytes, null);
         }
     }
@@ -318,12 +301,12 @@ final class MessageEngine implements FabricEndpoint.Completions {
         switch (ops.kind[op]) {
             case OpTable.LIBRARY_RECV -> {
                 LOG.warn("libfabric's {} failed a receive of a library message: {}", endpoint.info().provider(), text);
-                repost((LibraryBuffer) owner);
+                buffers.repost((LibraryBuffer) owner);
             }
             case OpTable.LIBRARY_SEND -> {
                 final LibraryBuffer buffer = (LibraryBuffer) owner;
                 failPeer(buffer.peer, "fi_tsend of a library message failed: " + text);
-                sent(buffer);
+                buffers.sent(buffer);
             }
             case OpTable.DIRECT_SEND -> onDirect(at, op, 0, "fi_tsend failed: " + text);
             default -> onDirect(at, op, 0, "fi_trecv failed: " + text);
@@ -345,21 +328,12 @@ final class MessageEngine implements FabricEndpoint.Completions {
         }
     }
 
-    private void sent(final LibraryBuffer buffer) {
-        if (buffer.peer.alive()) {
-            buffer.peer.giveSend(buffer);
-        } else if (!perPeer) {
-            buffer.next = spareSends;
-            spareSends = buffer;
-        }
-    }
-
     private void onMessage(final LibraryBuffer buffer) {
         final java.nio.ByteBuffer bytes = buffer.bytes;
         final int index = bytes.getInt(Wire.INDEX);
         final Peer peer = index >= 0 && index < peers.length ? peers[index] : null;
         if (peer == null || peer.key != bytes.getInt(Wire.KEY) || !peer.alive()) {
-            repost(buffer); // a late message of a peer that is gone
+            buffers.repost(buffer); // a late message of a peer that is gone
             return;
         }
         buffer.peer = peer;
@@ -385,8 +359,8 @@ final class MessageEngine implements FabricEndpoint.Completions {
         final Peer peer, final LibraryBuffer buffer, final int at, final int typeAndId, final int number, final long value) {
         final int type = typeAndId >>> Wire.ID_BITS;
         final int id = typeAndId & Wire.ID_MASK;
-        final Comm comm = (id & 0xFFFF) < comms.length ? comms[id & 0xFFFF] : null;
-        if (comm == null || comm.id != id || comm.peer != peer) {
+        final Comm comm = comms.find(id, peer);
+        if (comm == null) {
             return false; // the communicator has been closed
         }
         final long length = value & Wire.LENGTH_MASK;
@@ -409,36 +383,10 @@ final class MessageEngine implements FabricEndpoint.Completions {
     /** A message has been consumed: its buffer receives again, and its credit goes back. */
     void giveBack(final LibraryBuffer buffer) {
         final Peer peer = buffer.peer;
-        repost(buffer);
+        buffers.repost(buffer);
         peer.consumed++;
         if (peer.alive() && peer.unreturned() >= peer.window / 2) {
             addWork(peer);
-        }
-    }
-
-    private void repost(final LibraryBuffer buffer) {
-        final FabricEndpoint at = buffer.endpoint;
-        if (at.closed()) {
-            return;
-        }
-        final long rc = at.path().recv(buffer.address, bufferBytes, buffer.descriptor, Wire.LIBRARY_TAG, at.ops().context(buffer.op));
-        if (rc != 0) {
-            if (rc != -FiLayout.EAGAIN && rc != -FiLayout.ENOMEM) {
-                breakDown(endpoint.describe("fi_trecv of a library buffer", rc));
-            }
-            buffer.next = unposted;
-            unposted = buffer;
-        }
-    }
-
-    private void repostWaiting() {
-        LibraryBuffer buffer = unposted;
-        unposted = null;
-        while (buffer != null) {
-            final LibraryBuffer following = buffer.next;
-            buffer.next = null;
-            repost(buffer);
-            buffer = following;
         }
     }
 
@@ -517,16 +465,9 @@ final class MessageEngine implements FabricEndpoint.Completions {
         peer.readyTail = null;
         peer.announceHead = null;
         peer.announceTail = null;
-        promisedBuffers -= perPeer ? 0 : peer.window;
         peers[peer.index] = null;
-        while (peer.freeSends != null) {
-            sent(peer.takeSend());
-        }
-        if (peer.stuck != null) {
-            sent(peer.stuck);
-            peer.stuck = null;
-        }
-        for (final Comm comm : comms) {
+        buffers.takeBack(peer);
+        for (final Comm comm : comms.all()) {
             if (comm != null && comm.peer == peer) {
                 failComm(comm, comm.oldest, NrtStatus.CLOSED, cause);
                 dropEarly(comm);
@@ -543,7 +484,7 @@ final class MessageEngine implements FabricEndpoint.Completions {
 
     /** Closes a dead peer's own endpoint: the provider has none of its memory any more. */
     private void retire(final Peer peer) {
-        for (final Comm comm : comms) {
+        for (final Comm comm : comms.all()) {
             if (comm != null && comm.peer == peer) {
                 for (int slot = 0; slot < Comm.SLOTS; slot++) {
                     if (comm.op[slot] != OpTable.NONE) {
@@ -563,7 +504,7 @@ final class MessageEngine implements FabricEndpoint.Completions {
     }
 
     /** The endpoint is unusable: everything on it fails. */
-    private void breakDown(final String cause) {
+    void breakDown(final String cause) {
         LOG.error("the libfabric endpoint is broken: {}", cause);
         brokenCause = cause;
         for (final Peer peer : peers.clone()) {
@@ -599,51 +540,10 @@ final class MessageEngine implements FabricEndpoint.Completions {
             peers = Arrays.copyOf(peers, index * 2);
         }
         final FabricEndpoint at = perPeer ? endpoint.another(PEER_OPS) : endpoint;
-        final Peer peer = new Peer(at, index, ThreadLocalRandom.current().nextInt(1, Integer.MAX_VALUE),
-            perPeer ? MAX_WINDOW : window());
-        if (perPeer) {
-            postBuffers(at, peer.window);
-            postedBuffers = peer.window;
-        } else {
-            promisedBuffers += peer.window;
-            postBuffers(at, promisedBuffers - postedBuffers);
-            postedBuffers = Math.max(postedBuffers, promisedBuffers);
-        }
-        int missing = MAX_WINDOW;
-        while (missing > 0 && spareSends != null && !perPeer) {
-            final LibraryBuffer buffer = spareSends;
-            spareSends = buffer.next;
-            buffer.peer = peer;
-            peer.giveSend(buffer);
-            missing--;
-        }
-        if (missing > 0) {
-            for (final LibraryBuffer buffer : at.buffers(missing, bufferBytes)) {
-                buffer.op = at.ops().take(OpTable.LIBRARY_SEND, buffer, Comm.NONE, null);
-                buffer.peer = peer;
-                peer.giveSend(buffer);
-            }
-        }
+        final Peer peer = new Peer(at, index, ThreadLocalRandom.current().nextInt(1, Integer.MAX_VALUE), buffers.window());
+        buffers.equip(peer);
         peers[index] = peer;
         return peer;
-    }
-
-    private void postBuffers(final FabricEndpoint at, final int count) {
-        for (final LibraryBuffer buffer : count > 0 ? at.buffers(count, bufferBytes) : new LibraryBuffer[0]) {
-            buffer.op = at.ops().take(OpTable.LIBRARY_RECV, buffer, Comm.NONE, null);
-            repost(buffer);
-        }
-    }
-
-    /** The more peers, the fewer buffers for each. */
-    private int window() {
-        final long size = endpoint.info().rxSize();
-        final int window = promisedBuffers < size / 4 ? MAX_WINDOW : promisedBuffers < size / 2 ? MAX_WINDOW / 2 : MIN_WINDOW;
-        if (promisedBuffers + window > size - 32) {
-            throw new NrtException(NrtStatus.RESOURCE, "libfabric's " + endpoint.info().provider() + " receives " + size
-                + " messages at most, which is too few for another peer process");
-        }
-        return window;
     }
 
     /** The peer's hello came: its endpoint can be sent to. The first message shows that the way is open. */
@@ -659,46 +559,11 @@ final class MessageEngine implements FabricEndpoint.Completions {
         publishBusy();
     }
 
-    /** Makes a communicator. */
-    Comm openComm(final boolean send, final Peer peer) {
-        int index = 0;
-        while (index < comms.length && comms[index] != null) {
-            index++;
-        }
-        if (index == MAX_COMMS) {
-            throw new NrtException(NrtStatus.RESOURCE, "there are " + MAX_COMMS + " communicators already");
-        }
-        if (index == comms.length) {
-            comms = Arrays.copyOf(comms, index * 2);
-            commGenerations = Arrays.copyOf(commGenerations, index * 2);
-        }
-        commGenerations[index] = commGenerations[index] + 1 & 0xFFF;
-        final int id = commGenerations[index] << 16 | index;
-        final long handle = ++commCounter << 16 | index;
-        final Comm comm = send ? new SendComm(id, handle, peer) : new RecvComm(id, handle, peer);
-        comms[index] = comm;
-        return comm;
-    }
-
-    /** The communicator with an id on a peer, closed or not; null when there is none. */
-    Comm find(final int id, final Peer peer) {
-        final int index = id & 0xFFFF;
-        final Comm comm = index < comms.length ? comms[index] : null;
-        return comm != null && comm.id == id && comm.peer == peer ? comm : null;
-    }
-
-    /** The open communicator with a handle; null when there is none. */
-    Comm findOpen(final long handle, final boolean send) {
-        final int index = (int) (handle & 0xFFFF);
-        final Comm comm = index < comms.length ? comms[index] : null;
-        return comm != null && comm.handle == handle && !comm.closed && comm instanceof SendComm == send ? comm : null;
-    }
-
     /** Refuses a communicator that is not open. Any thread, takes the lock. */
     void checkOpen(final long handle) {
         lock.lock();
         try {
-            if (findOpen(handle, true) == null && findOpen(handle, false) == null) {
+            if (comms.findOpen(handle, true) == null && comms.findOpen(handle, false) == null) {
                 throw new NrtException(NrtStatus.INVALID_HANDLE, "0x" + Long.toHexString(handle) + " is no open communicator");
             }
         } finally {
@@ -742,9 +607,7 @@ final class MessageEngine implements FabricEndpoint.Completions {
                 comm.peer.early -= early ? 1 : 0;
             }
         }
-        if (comms[comm.id & 0xFFFF] == comm) {
-            comms[comm.id & 0xFFFF] = null;
-        }
+        comms.remove(comm);
     }
 
     /** The sender has closed; it had transmitted so many posts. */
@@ -772,7 +635,7 @@ final class MessageEngine implements FabricEndpoint.Completions {
             }
         }
         settle();
-        Arrays.fill(comms, null);
+        comms.clear();
         active = 0;
         workHead = null;
         publishBusy();
@@ -783,11 +646,11 @@ final class MessageEngine implements FabricEndpoint.Completions {
         lock.lock();
         try {
             final StringBuilder text = new StringBuilder(brokenCause == null ? "" : "broken: " + brokenCause + "; ");
-            text.append(active).append(" requests, ").append(receiving).append(unposted == null ? "" : ", buffers wait to be posted");
+            text.append(active).append(" requests, ").append(receiving).append(buffers);
             for (final Peer peer : peers) {
                 text.append(peer == null ? "" : "; " + peer);
             }
-            for (final Comm comm : comms) {
+            for (final Comm comm : comms.all()) {
                 text.append(comm == null ? "" : "; " + comm);
             }
             return text.toString();
