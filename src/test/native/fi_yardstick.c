@@ -108,17 +108,19 @@ static int compare(const void *a, const void *b)
 static void pingpong(int client, char *out, char *in, size_t size, int iterations, int warm_up)
 {
     double *half = malloc(sizeof(double) * iterations);
+    recvs_done = 0;
+    post_recv(in, size, 0);
     for (int i = 0; i < warm_up + iterations; i++) {
         double start = now_us();
         sends_done = 0;
-        recvs_done = 0;
-        post_recv(in, size, 0);
         if (client) {
             post_send(out, size, 0);
         }
         while (!recvs_done) {
             poll_cq();
         }
+        recvs_done = 0;
+        post_recv(in, size, 0); /* the next one, before the answer goes */
         if (!client) {
             post_send(out, size, 0);
         }

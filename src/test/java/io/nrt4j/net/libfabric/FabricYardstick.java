@@ -109,14 +109,15 @@ final class FabricYardstick {
         final com.sun.management.ThreadMXBean threads =
             (com.sun.management.ThreadMXBean) java.lang.management.ManagementFactory.getThreadMXBean();
         long allocatedBefore = 0;
+        long receive = receive(0, size);
         for (int i = 0; i < warmUp + iterations; i++) {
             if (i == warmUp) {
                 allocatedBefore = threads.getThreadAllocatedBytes(Thread.currentThread().getId());
             }
             final long start = System.nanoTime();
-            final long receive = receive(0, size);
             long send = client ? send(0, size) : 0;
             finish(receive);
+            receive = receive(0, size); // the next one, before the answer goes
             send = client ? send : send(0, size);
             finish(send);
             if (i >= warmUp) {
