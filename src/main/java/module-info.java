@@ -7,6 +7,8 @@ module io.nrt4j {
     requires com.sun.jna;
     requires org.slf4j;
     requires static info.picocli;
+    requires static HdrHistogram;
+    requires static jdk.management;
     requires jdk.net;
 
     exports io.nrt4j;
