@@ -7,6 +7,9 @@ module io.nrt4j {
     requires com.sun.jna;
     requires org.slf4j;
     requires static info.picocli;
+    requires static HdrHistogram;
+    requires static jdk.management;
+    requires jdk.net;
 
     exports io.nrt4j;
     exports io.nrt4j.net;
@@ -17,5 +20,7 @@ module io.nrt4j {
 
     uses io.nrt4j.net.NetTransportProvider;
 
-    provides io.nrt4j.net.NetTransportProvider with io.nrt4j.net.loopback.LoopbackTransportProvider;
+    provides io.nrt4j.net.NetTransportProvider with
+        io.nrt4j.net.libfabric.LibfabricProvider,
+        io.nrt4j.net.loopback.LoopbackTransportProvider;
 }

@@ -68,7 +68,13 @@ public final class NrtConfig {
         /** Name of this host as it appears in its identity; empty is the operating system's name. */
         HOST_NAME("NRT4J_HOST_NAME", "nrt4j.hostName", "", SettingParser.HOST_NAME),
         /** Device index of each LNC where it is not the LNC itself, as {@code lnc=index,lnc=index}. */
-        VTPB_INDEX("NRT4J_VTPB_INDEX", "nrt4j.vtpbIndex", "", SettingParser.INT_MAP);
+        VTPB_INDEX("NRT4J_VTPB_INDEX", "nrt4j.vtpbIndex", "", SettingParser.INT_MAP),
+        /** File of the libfabric library; empty is {@code libfabric.so.1} as the system's loader finds it. */
+        LIBFABRIC_PATH("NRT4J_LIBFABRIC_PATH", "nrt4j.libfabric.path", "", SettingParser.ANY),
+        /** Name of the libfabric provider, such as {@code tcp;ofi_rxm}; empty is the best one that hosts can share. */
+        LIBFABRIC_PROVIDER("NRT4J_LIBFABRIC_PROVIDER", "nrt4j.libfabric.provider", "", SettingParser.FABRIC_PROVIDER),
+        /** Source address or network interface of the libfabric transport; empty is the provider's first choice. */
+        LIBFABRIC_ADDRESS("NRT4J_LIBFABRIC_ADDRESS", "nrt4j.libfabric.address", "", SettingParser.IP_OR_INTERFACE);
 
         private final String variable;
         private final String property;
@@ -344,6 +350,33 @@ public final class NrtConfig {
         @SuppressWarnings("unchecked") // what INT_MAP parses to
         final Map<Integer, Integer> map = (Map<Integer, Integer>) values.get(Setting.VTPB_INDEX).parsed();
         return map.getOrDefault(lnc, lnc);
+    }
+
+    /**
+     * File of the libfabric library.
+     *
+     * @return empty when the system's loader is to find {@code libfabric.so.1}.
+     */
+    public String libfabricPath() {
+        return text(Setting.LIBFABRIC_PATH);
+    }
+
+    /**
+     * Name of the libfabric provider.
+     *
+     * @return such as {@code tcp;ofi_rxm}; empty when the transport chooses.
+     */
+    public String libfabricProvider() {
+        return text(Setting.LIBFABRIC_PROVIDER);
+    }
+
+    /**
+     * Source of the libfabric transport.
+     *
+     * @return an IPv4 or IPv6 literal, the name of a network interface, or empty when the provider chooses.
+     */
+    public String libfabricAddress() {
+        return text(Setting.LIBFABRIC_ADDRESS);
     }
 
     /**

@@ -85,6 +85,7 @@ public final class Main implements Callable<Integer> {
         final CommandLine commands = new CommandLine(main)
             .addSubcommand(new TransferCommand(engines))
             .addSubcommand(new CollectiveCommand())
+            .addSubcommand(new PerfCommand(engines))
             .addSubcommand(new InfoCommand());
         return commands
             .setCaseInsensitiveEnumValuesAllowed(true)

@@ -50,7 +50,7 @@ final class TransferReceiver {
         }
     }
 
-    private final TransferLink link;
+    private final PeerLink link;
     private final Path out;
     private final int inFlight;
     private final ProgressMeter progress;
@@ -73,7 +73,7 @@ final class TransferReceiver {
      * @param inFlight receives in flight, 1 to 128.
      * @param progress told of what arrived; null for none.
      */
-    TransferReceiver(final TransferLink link, final Path out, final int inFlight, final ProgressMeter progress) {
+    TransferReceiver(final PeerLink link, final Path out, final int inFlight, final ProgressMeter progress) {
         this.link = link;
         this.out = out;
         this.inFlight = inFlight;
