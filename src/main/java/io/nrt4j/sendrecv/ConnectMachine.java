@@ -270,7 +270,8 @@ final class ConnectMachine {
         final String missing = switch (comm.status()) {
             case WAIT_FOR_NET_HANDLE_GET -> "the peer has not called accept for this lnc, or is not reachable";
             case WAIT_FOR_HOSTNAME -> "the peer's host does not answer: is it reachable, and initialised with the same port?";
-            case NET_CONNECT -> comm.type() == CommType.SEND_COMM ? "the peer has not accepted" : "the peer has not called connect for this lnc";
+            case NET_CONNECT -> comm.type() == CommType.SEND_COMM
+                ? "the peer has not accepted" : "the peer has not called connect for this lnc";
             default -> "its own host's key-value server does not answer";
         };
         return ": " + missing + (request == null ? "" : "; last: " + request.describe());
