@@ -11,6 +11,8 @@ module io.nrt4j {
     exports io.nrt4j;
     exports io.nrt4j.net;
     exports io.nrt4j.net.loopback;
+    exports io.nrt4j.net.opfifo;
+    exports io.nrt4j.proxy;
     exports io.nrt4j.sendrecv;
 
     uses io.nrt4j.net.NetTransportProvider;

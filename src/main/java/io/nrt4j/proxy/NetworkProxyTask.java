@@ -1,0 +1,167 @@
+package io.nrt4j.proxy;
+
+import io.nrt4j.NrtException;
+import io.nrt4j.NrtStatus;
+import io.nrt4j.net.NetworkProxy;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Drives the network stage of one execution over the seam: start of each block, one progress a stream and step, stop when a stream
+ * goes on to its next block.
+ *
+ * <p>The streams are independent: each walks its own blocks. A step is idle when all unfinished streams are, and done when all are.
+ * A stream whose last block is done is not ticked any more, since the far side would begin its next run.
+ *
+ * <p>Ports {@code enc_network_proxy_task} (104 B; num_net_ops[4] +84): {@code step} 0x1d0620, {@code init_network_proxy} 0x1ce5b0,
+ * {@code setup_first_basic_block_switch} 0x1ce560, {@code check_basic_block_switch} 0x1d01c0, {@code proxy_progress} 0x1d03f0.
+ */
+public final class NetworkProxyTask extends ProxyTask {
+    private static final Logger LOG = LoggerFactory.getLogger(NetworkProxyTask.class);
+
+    private final NetworkProxy proxy;
+    private final long networkComm;
+    private final int[] numNetOps = new int[NetworkProxy.MAX_STREAMS];
+    private final int[] blockAt = new int[NetworkProxy.MAX_STREAMS];
+    private final boolean[] blockDone = new boolean[NetworkProxy.MAX_STREAMS];
+    private final boolean[] streamDone = new boolean[NetworkProxy.MAX_STREAMS];
+
+    /**
+     * Makes the task.
+     *
+     * @param ctx    what it runs.
+     * @param execId number of the execution.
+     */
+    public NetworkProxyTask(final EncContext ctx, final long execId) {
+        super(ctx, execId, TaskType.NETWORK);
+        proxy = ctx.comm().networkProxy();
+        networkComm = ctx.comm().networkComm();
+    }
+
+    @Override
+    public NrtStatus step() {
+        switch (state().runState()) {
+            case INIT -> init();
+            case PROGRESSING, IDLE -> progress();
+            case WAITING_DEVICE_TRIGGER -> awaitTrigger();
+            case DONE -> LOG.error("Task shouldn't be polled after it reached a done state: {}", this);
+            default -> throw new AssertionError(state());
+        }
+        return state().progressStatus();
+    }
+
+    private void init() {
+        if (ctx().skipsNetwork()) {
+            state().move(RunState.DONE);
+        } else if (ctx().acquireNetwork(this) && initNetworkProxy()) {
+            state().move(ctx().waitsForDevice() ? RunState.WAITING_DEVICE_TRIGGER : RunState.PROGRESSING);
+        }
+    }
+
+    private boolean initNetworkProxy() {
+        int stream = 0;
+        int block = 0;
+        try {
+            for (stream = 0; stream < ctx().streams(); stream++) {
+                for (block = 0; block < ctx().blocks(stream); block++) {
+                    final FifoSet set = ctx().fifoSet(stream, block);
+                    proxy.start(networkComm, stream, ctx().blockId(stream, block), set.operations(), set.sources(),
+                        set.destinations());
+                    numNetOps[stream] += set.operations().length;
+                }
+                setupFirstBasicBlock(stream);
+            }
+            return true;
+        } catch (final RuntimeException ex) {
+            fail("start", stream, ctx().blockId(stream, block), ex);
+            return false;
+        }
+    }
+
+    private void setupFirstBasicBlock(final int stream) {
+        blockAt[stream] = 0;
+        blockDone[stream] = false;
+        streamDone[stream] = ctx().blocks(stream) == 0;
+    }
+
+    private void awaitTrigger() {
+        if (ctx().trigger().canStart()) {
+            ctx().trigger().clear();
+            state().move(RunState.PROGRESSING);
+        }
+    }
+
+    private void progress() {
+        int flags = NetworkProxy.IDLE | NetworkProxy.DONE;
+        for (int stream = 0; stream < ctx().streams(); stream++) {
+            if (!streamDone[stream]) {
+                final int mine = progressStream(stream);
+                if (mine < 0) {
+                    return;
+                }
+                flags &= mine;
+            }
+        }
+        state().move((flags & NetworkProxy.DONE) != 0 ? RunState.DONE
+            : (flags & NetworkProxy.IDLE) != 0 ? RunState.IDLE : RunState.PROGRESSING);
+    }
+
+    /** One tick of a stream; its flags, or -1 when it failed and the task is DONE. */
+    private int progressStream(final int stream) {
+        final boolean switched = checkBasicBlockSwitch(stream);
+        final int block = ctx().blockId(stream, blockAt[stream]);
+        String call = "progress";
+        try {
+            final int flags = proxy.progress(networkComm, stream, block);
+            if (switched) {
+                call = "stop";
+                proxy.stop(networkComm, stream);
+            }
+            if ((flags & NetworkProxy.DONE) == 0) {
+                return flags;
+            }
+            if (blockAt[stream] == ctx().blocks(stream) - 1) {
+                streamDone[stream] = true;
+                return flags;
+            }
+            blockDone[stream] = true;
+            return 0;
+        } catch (final RuntimeException ex) {
+            fail(call, stream, block, ex);
+            return -1;
+        }
+    }
+
+    /** Goes on to the next block when the present one is done; whether it did. */
+    private boolean checkBasicBlockSwitch(final int stream) {
+        if (!blockDone[stream]) {
+            return false;
+        }
+        blockDone[stream] = false;
+        blockAt[stream]++;
+        return true;
+    }
+
+    private void fail(final String call, final int stream, final int block, final RuntimeException cause) {
+        final int necDev = ctx().comm().necDev();
+        final NrtStatus status = NrtStatus.NETWORK_PROXY_FAILURE;
+        if (call.equals("start")) {
+            LOG.error("[nec_dev {}] failed to start network proxy ret:{}", necDev, status.code(), cause);
+        } else {
+            LOG.error("[nec_dev {}] ncclNetworkProxy{} returns {}", necDev, call.equals("stop") ? "Stop" : "Progress", status.code(),
+                cause);
+        }
+        state().fail(new NrtException(status, "[nec_dev " + necDev + "] " + call + " of stream " + stream + ", block " + block
+            + ", execution " + execId() + ": " + cause.getMessage(), cause));
+    }
+
+    /** Operations of a stream, known after the first step. */
+    int numNetOps(final int stream) {
+        return numNetOps[stream];
+    }
+
+    @Override
+    void onDrop() {
+        ctx().releaseNetwork(this);
+    }
+}

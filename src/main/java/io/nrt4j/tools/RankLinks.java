@@ -1,0 +1,184 @@
+package io.nrt4j.tools;
+
+import io.nrt4j.NrtException;
+import io.nrt4j.NrtStatus;
+import io.nrt4j.net.NetTransport;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * A rank's links to its neighbours in the ring, and, where the barrier goes over the network too, those between rank 0 and every
+ * other rank. Connected by one thread; closed with {@link #close()}.
+ */
+final class RankLinks implements AutoCloseable {
+    private static final long PAUSE_NS = 200_000;
+
+    private final NetTransport transport;
+    private final int rank;
+    private final Meeting meeting;
+    private final List<Link> links = new ArrayList<>();
+    private final Link toNext;
+    private final Link fromPrevious;
+    private final long[] barrierSends;
+    private final long[] barrierReceives;
+
+    /** One direction of one pair of ranks. */
+    private final class Link {
+        private final String name;
+        private final boolean outbound;
+        private byte[] handle;
+        private long listener;
+        private long comm;
+
+        Link(final String kind, final int from, final int to) {
+            name = kind + "-" + from + "-" + to;
+            outbound = from == rank;
+        }
+
+        void begin() {
+            if (!outbound) {
+                final byte[] own = new byte[NetTransport.HANDLE_BYTES];
+                listener = transport.listen(transport.nicOf(rank), own);
+                meeting.leave(name, own);
+            }
+        }
+
+        /** One attempt; true when it is connected. */
+        boolean step() {
+            if (comm != NetTransport.NOT_YET) {
+                return true;
+            }
+            if (!outbound) {
+                comm = transport.accept(listener);
+            } else {
+                if (handle == null) {
+                    handle = meeting.find(name);
+                }
+                comm = handle == null ? NetTransport.NOT_YET : transport.connect(transport.nicOf(rank), handle);
+            }
+            return comm != NetTransport.NOT_YET;
+        }
+
+        void close() {
+            if (listener != NetTransport.NOT_YET) {
+                transport.closeListen(listener);
+            }
+            if (comm == NetTransport.NOT_YET) {
+                if (handle != null) {
+                    transport.abandonConnect(transport.nicOf(rank), handle);
+                }
+            } else if (outbound) {
+                transport.closeSend(comm);
+            } else {
+                transport.closeRecv(comm);
+            }
+        }
+    }
+
+    private RankLinks(final NetTransport transport, final int rank, final int ranks, final Meeting meeting, final boolean barrier) {
+        this.transport = transport;
+        this.rank = rank;
+        this.meeting = meeting;
+        toNext = add(new Link("ring", rank, (rank + 1) % ranks));
+        fromPrevious = add(new Link("ring", (rank + ranks - 1) % ranks, rank));
+        barrierSends = new long[ranks];
+        barrierReceives = new long[ranks];
+        if (barrier) {
+            for (int peer = 0; peer < ranks; peer++) {
+                if (peer != rank && (rank == 0 || peer == 0)) {
+                    add(new Link("barrier", rank, peer));
+                    add(new Link("barrier", peer, rank));
+                }
+            }
+        }
+    }
+
+    private Link add(final Link link) {
+        links.add(link);
+        return link;
+    }
+
+    /**
+     * Connects a rank.
+     *
+     * @param barrier whether to connect the barrier's links as well.
+     * @param limit   longest wait for the other ranks.
+     */
+    static RankLinks connect(
+        final NetTransport transport, final int rank, final int ranks, final Meeting meeting, final boolean barrier,
+        final Duration limit) {
+        final RankLinks made = new RankLinks(transport, rank, ranks, meeting, barrier);
+        try {
+            made.links.forEach(Link::begin);
+            made.connectAll(limit);
+            return made;
+        } catch (final RuntimeException ex) {
+            made.close();
+            throw ex;
+        }
+    }
+
+    private void connectAll(final Duration limit) {
+        final long startNs = System.nanoTime();
+        while (true) {
+            boolean all = true;
+            String missing = "";
+            for (final Link link : links) {
+                if (!link.step()) {
+                    all = false;
+                    missing = missing.isEmpty() ? link.name : missing + ", " + link.name;
+                }
+            }
+            if (all) {
+                takeBarrierLinks();
+                return;
+            }
+            if (System.nanoTime() - startNs > limit.toNanos()) {
+                throw new NrtException(NrtStatus.TIMEOUT, "rank " + rank + " was not connected within " + limit.toMillis()
+                    + " ms; missing: " + missing);
+            }
+            if (Thread.currentThread().isInterrupted()) {
+                throw new NrtException(NrtStatus.CLOSED, "rank " + rank + " was interrupted while it connected");
+            }
+            transport.progress();
+            LockSupport.parkNanos(PAUSE_NS);
+        }
+    }
+
+    /** The barrier owns its links from now on. */
+    private void takeBarrierLinks() {
+        int at = 2;
+        for (int peer = 0; peer < barrierSends.length && links.size() > 2; peer++) {
+            if (peer != rank && (rank == 0 || peer == 0)) {
+                barrierSends[peer] = links.get(at++).comm;
+                barrierReceives[peer] = links.get(at++).comm;
+            }
+        }
+    }
+
+    long toNext() {
+        return toNext.comm;
+    }
+
+    long fromPrevious() {
+        return fromPrevious.comm;
+    }
+
+    /** Send communicators of the barrier, by peer. */
+    long[] barrierSends() {
+        return barrierSends;
+    }
+
+    /** Receive communicators of the barrier, by peer. */
+    long[] barrierReceives() {
+        return barrierReceives;
+    }
+
+    /** Closes every link; one that was closed already is passed over by the transport. */
+    @Override
+    public void close() {
+        links.forEach(Link::close);
+    }
+}
