@@ -68,7 +68,13 @@ public final class NrtConfig {
         /** Name of this host as it appears in its identity; empty is the operating system's name. */
         HOST_NAME("NRT4J_HOST_NAME", "nrt4j.hostName", "", SettingParser.HOST_NAME),
         /** Device index of each LNC where it is not the LNC itself, as {@code lnc=index,lnc=index}. */
-        VTPB_INDEX("NRT4J_VTPB_INDEX", "nrt4j.vtpbIndex", "", SettingParser.INT_MAP);
+        VTPB_INDEX("NRT4J_VTPB_INDEX", "nrt4j.vtpbIndex", "", SettingParser.INT_MAP),
+        /** File of the collective library; empty is {@code libnccom.so} as the system's loader finds it. */
+        LIBNCCOM_PATH("NRT4J_LIBNCCOM_PATH", "nrt4j.libnccom.path", "", SettingParser.ANY),
+        /** File of the collective library's net plug-in; empty is {@code libnccom-net.so} as the system's loader finds it. */
+        LIBNCCOM_NET_PATH("NRT4J_LIBNCCOM_NET_PATH", "nrt4j.libnccom.netPath", "", SettingParser.ANY),
+        /** Memory type that libnccom registers memory with: 4 is Neuron device memory, 1 is host memory. */
+        LIBNCCOM_MEMORY_TYPE("NRT4J_LIBNCCOM_MEMORY_TYPE", "nrt4j.libnccom.memoryType", "4", SettingParser.NCCOM_MEMORY_TYPE);
 
         private final String variable;
         private final String property;
@@ -344,6 +350,33 @@ public final class NrtConfig {
         @SuppressWarnings("unchecked") // what INT_MAP parses to
         final Map<Integer, Integer> map = (Map<Integer, Integer>) values.get(Setting.VTPB_INDEX).parsed();
         return map.getOrDefault(lnc, lnc);
+    }
+
+    /**
+     * File of the collective library.
+     *
+     * @return empty when the system's loader is to find {@code libnccom.so}.
+     */
+    public String libnccomPath() {
+        return text(Setting.LIBNCCOM_PATH);
+    }
+
+    /**
+     * File of the collective library's net plug-in.
+     *
+     * @return empty when the system's loader is to find {@code libnccom-net.so}.
+     */
+    public String libnccomNetPath() {
+        return text(Setting.LIBNCCOM_NET_PATH);
+    }
+
+    /**
+     * Memory type that libnccom registers memory with.
+     *
+     * @return 4 for Neuron device memory, 1 for host memory.
+     */
+    public int libnccomMemoryType() {
+        return number(Setting.LIBNCCOM_MEMORY_TYPE);
     }
 
     /**

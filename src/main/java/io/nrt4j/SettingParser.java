@@ -28,6 +28,8 @@ final class SettingParser {
         "processors below 1024 as a list like 0,2-5 or a mask like 0x3c, or empty", SettingParser::cpus);
     static final SettingParser INT_MAP = new SettingParser(
         "lnc=index pairs joined by commas, both from 0 to 127, no lnc twice, or empty", SettingParser::intMap);
+    static final SettingParser NCCOM_MEMORY_TYPE = new SettingParser(
+        "4 (Neuron device memory) or 1 (host memory)", text -> Long.valueOf(matching(text, "[14]")));
 
     private static final int MAX_CPU = 1023;
 

@@ -29,7 +29,7 @@ class NrtConfigTest {
         Map.entry(Setting.CLOSE_TIMEOUT_MS, "14"), Map.entry(Setting.INIT_TIMEOUT_MS, "15"),
         Map.entry(Setting.KV_BIND_ADDRESS, "127.0.0.1"), Map.entry(Setting.KV_SECRET, "hush"),
         Map.entry(Setting.KV_LOCK_DIRECTORY, "/var/lock"), Map.entry(Setting.HOST_NAME, "node-7"),
-        Map.entry(Setting.VTPB_INDEX, "5=1,6=0")));
+        Map.entry(Setting.VTPB_INDEX, "5=1,6=0"), Map.entry(Setting.LIBNCCOM_MEMORY_TYPE, "1")));
 
     private static NrtConfig.Builder builder() {
         return NrtConfig.builder(Map.of(), Map.of());
