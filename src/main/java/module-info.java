@@ -5,11 +5,13 @@
  */
 module io.nrt4j {
     requires com.sun.jna;
-    requires org.slf4j;
+    requires transitive org.slf4j;
     requires static info.picocli;
 
     exports io.nrt4j;
+    exports io.nrt4j.concurrent;
     exports io.nrt4j.net;
+    exports io.nrt4j.net.libnccom;
     exports io.nrt4j.net.loopback;
     exports io.nrt4j.net.opfifo;
     exports io.nrt4j.proxy;
@@ -17,5 +19,7 @@ module io.nrt4j {
 
     uses io.nrt4j.net.NetTransportProvider;
 
-    provides io.nrt4j.net.NetTransportProvider with io.nrt4j.net.loopback.LoopbackTransportProvider;
+    provides io.nrt4j.net.NetTransportProvider with
+        io.nrt4j.net.libnccom.LibnccomProvider,
+        io.nrt4j.net.loopback.LoopbackTransportProvider;
 }
