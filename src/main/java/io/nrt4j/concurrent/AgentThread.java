@@ -92,8 +92,9 @@ public final class AgentThread {
             while (true) {
                 try {
                     if (!ended.await(deadlineNs - System.nanoTime(), TimeUnit.NANOSECONDS)) {
+                        final StackTraceElement[] stack = thread.getStackTrace(); // once: it may end between two looks
                         LOG.warn("{} did not end within {} ms; it is at {}", agent.roleName(), unit.toMillis(timeout),
-                            thread.getStackTrace().length == 0 ? "its end" : thread.getStackTrace()[0]);
+                            stack.length == 0 ? "its end" : stack[0]);
                         return false;
                     }
                     thread.join(Math.max(1, TimeUnit.NANOSECONDS.toMillis(deadlineNs - System.nanoTime())));
@@ -106,6 +107,21 @@ public final class AgentThread {
             if (interrupted) {
                 Thread.currentThread().interrupt();
             }
+        }
+    }
+
+    /**
+     * Waits for the thread's end, however long it takes.
+     *
+     * @return true if the thread has ended (or was never started); false if the waiting thread was interrupted.
+     */
+    public boolean awaitEnd() {
+        try {
+            thread.join();
+            return true;
+        } catch (final InterruptedException ex) {
+            Thread.currentThread().interrupt();
+            return false;
         }
     }
 

@@ -6,6 +6,7 @@ import io.nrt4j.concurrent.NanoClock;
 import java.io.IOException;
 import java.net.ConnectException;
 import java.net.InetSocketAddress;
+import java.net.SocketException;
 import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
@@ -208,6 +209,9 @@ public final class KvClient implements AutoCloseable {
             return channel.finishConnect() ? connected() : isSilent() ? refused("no answer to the connection in 5 s") : 0;
         } catch (final ConnectException ex) {
             return refused(KvAddress.reason(ex));
+        } catch (final SocketException ex) {
+            // Reset, most likely: the kernel had connected it for a server that died before it could accept.
+            return lost("cannot connect: " + KvAddress.reason(ex), ex);
         } catch (final IOException ex) {
             return fail("cannot connect: " + KvAddress.reason(ex), ex);
         }
@@ -445,6 +449,15 @@ public final class KvClient implements AutoCloseable {
      */
     public boolean found() {
         return found;
+    }
+
+    /**
+     * Whether it has been turned away so often that it tries at its slowest pace: whoever drives it need not hurry either.
+     *
+     * @return false again once it has an answer.
+     */
+    public boolean isKeptWaiting() {
+        return !found && (connectPauseNs >= MAX_PAUSE_NS || notFoundPauseNs >= MAX_PAUSE_NS);
     }
 
     /**

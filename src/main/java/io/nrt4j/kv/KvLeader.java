@@ -102,6 +102,7 @@ public final class KvLeader implements AutoCloseable {
             if (lockFile.tryAcquire()) {
                 serve(FIRST_BIND_PATIENCE_NS);
             }
+            elector.start();
             joined = true;
         } catch (final InterruptedException ex) {
             Thread.currentThread().interrupt();
@@ -111,7 +112,6 @@ public final class KvLeader implements AutoCloseable {
                 stop();
             }
         }
-        elector.start();
     }
 
     /** The elector's thread: wait for the lock, serve until the end, and again. */
@@ -126,7 +126,7 @@ public final class KvLeader implements AutoCloseable {
             } catch (final InterruptedException ex) {
                 // Only close() interrupts; the loop's condition sees it.
                 Thread.currentThread().interrupt();
-            } catch (final RuntimeException ex) {
+            } catch (final RuntimeException | OutOfMemoryError ex) { // no thread left is an OutOfMemoryError
                 if (!closing) {
                     troubles.say("the election of the KV server at " + KvAddress.text(bind) + " failed: " + ex.getMessage());
                 }
@@ -166,7 +166,8 @@ public final class KvLeader implements AutoCloseable {
         } catch (final IOException ex) {
             throw new NrtException(NrtStatus.FAILURE, "KV lock file " + lockFile.path() + " is unusable: " + KvAddress.reason(ex), ex);
         }
-        server = bind(own128, patienceNs).start();
+        server = bind(own128, patienceNs); // known before it starts: where no thread is left, it is closed all the same
+        server.start();
         identity = own128;
         LOG.info("serving the key-value store of {} at {}, epoch {}", lockFile.path(), KvAddress.text(bind),
             Long.toHexString(server.epoch()));

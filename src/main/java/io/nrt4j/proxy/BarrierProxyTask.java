@@ -47,7 +47,7 @@ public final class BarrierProxyTask extends ProxyTask {
 
     @Override
     public NrtStatus step() {
-        switch (state().runState()) {
+        switch (runState()) {
             case INIT, WAITING_DEVICE_TRIGGER -> awaitTrigger();
             case PROGRESSING, IDLE -> meet();
             case DONE -> LOG.error("Task shouldn't be polled after it reached a done state: {}", this);
@@ -60,25 +60,25 @@ public final class BarrierProxyTask extends ProxyTask {
         if (ctx().trigger().canStart()) {
             LOG.debug("[nec_dev {}] run enc_barrier_proxy_task for enc_context {}", comm.necDev(), ctx());
             ctx().trigger().clear();
-            state().move(RunState.PROGRESSING);
+            move(RunState.PROGRESSING);
         } else {
-            state().move(RunState.WAITING_DEVICE_TRIGGER);
+            move(RunState.WAITING_DEVICE_TRIGGER);
         }
     }
 
     private void meet() {
         final NrtException broken = comm.barrierFailure();
         if (broken != null) {
-            state().fail(new NrtException(broken.status(), "[nec_dev " + comm.necDev() + "] barrier round " + round
+            fail(new NrtException(broken.status(), "[nec_dev " + comm.necDev() + "] barrier round " + round
                 + ": an earlier round failed: " + broken.getMessage(), broken));
         } else if (comm.barrierTurn() != round) {
-            state().move(RunState.IDLE);
+            move(RunState.IDLE);
         } else {
             try {
-                state().move(arriveAndDepart() ? RunState.DONE : RunState.IDLE);
+                move(arriveAndDepart() ? RunState.DONE : RunState.IDLE);
             } catch (final RuntimeException ex) {
                 final NrtStatus status = ex instanceof NrtException known ? known.status() : NrtStatus.FAILURE;
-                state().fail(new NrtException(status, "[nec_dev " + comm.necDev() + "] barrier round " + round + ", execution "
+                fail(new NrtException(status, "[nec_dev " + comm.necDev() + "] barrier round " + round + ", execution "
                     + execId() + ", could not " + (arrived ? "depart" : "arrive") + ": " + ex.getMessage(), ex));
             }
         }

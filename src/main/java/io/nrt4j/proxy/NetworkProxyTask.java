@@ -19,12 +19,18 @@ import org.slf4j.LoggerFactory;
 public final class NetworkProxyTask extends ProxyTask {
     private static final Logger LOG = LoggerFactory.getLogger(NetworkProxyTask.class);
 
+    /** Instead of flags. */
+    private static final int FAILED = -1;
+
     private final NetworkProxy proxy;
     private final long networkComm;
     private final int[] numNetOps = new int[NetworkProxy.MAX_STREAMS];
+    /** Place of each stream's present block among its blocks, and the block's number. */
     private final int[] blockAt = new int[NetworkProxy.MAX_STREAMS];
-    private final boolean[] blockDone = new boolean[NetworkProxy.MAX_STREAMS];
-    private final boolean[] streamDone = new boolean[NetworkProxy.MAX_STREAMS];
+    private final int[] blockId = new int[NetworkProxy.MAX_STREAMS];
+    /** One bit a stream: it has something to do; its present block is done and the next one comes. */
+    private int unfinished;
+    private int switching;
 
     /**
      * Makes the task.
@@ -40,7 +46,7 @@ public final class NetworkProxyTask extends ProxyTask {
 
     @Override
     public NrtStatus step() {
-        switch (state().runState()) {
+        switch (runState()) {
             case INIT -> init();
             case PROGRESSING, IDLE -> progress();
             case WAITING_DEVICE_TRIGGER -> awaitTrigger();
@@ -52,9 +58,9 @@ public final class NetworkProxyTask extends ProxyTask {
 
     private void init() {
         if (ctx().skipsNetwork()) {
-            state().move(RunState.DONE);
+            move(RunState.DONE);
         } else if (ctx().acquireNetwork(this) && initNetworkProxy()) {
-            state().move(ctx().waitsForDevice() ? RunState.WAITING_DEVICE_TRIGGER : RunState.PROGRESSING);
+            move(ctx().waitsForDevice() ? RunState.WAITING_DEVICE_TRIGGER : RunState.PROGRESSING);
         }
     }
 
@@ -79,67 +85,74 @@ public final class NetworkProxyTask extends ProxyTask {
     }
 
     private void setupFirstBasicBlock(final int stream) {
-        blockAt[stream] = 0;
-        blockDone[stream] = false;
-        streamDone[stream] = ctx().blocks(stream) == 0;
+        if (ctx().blocks(stream) > 0) {
+            blockAt[stream] = 0;
+            blockId[stream] = ctx().blockId(stream, 0);
+            unfinished |= 1 << stream;
+        }
     }
 
     private void awaitTrigger() {
         if (ctx().trigger().canStart()) {
             ctx().trigger().clear();
-            state().move(RunState.PROGRESSING);
+            move(RunState.PROGRESSING);
         }
     }
 
     private void progress() {
         int flags = NetworkProxy.IDLE | NetworkProxy.DONE;
-        for (int stream = 0; stream < ctx().streams(); stream++) {
-            if (!streamDone[stream]) {
-                final int mine = progressStream(stream);
-                if (mine < 0) {
-                    return;
-                }
-                flags &= mine;
+        for (int left = unfinished; left != 0; left &= left - 1) {
+            final int mine = progressStream(Integer.numberOfTrailingZeros(left));
+            if (mine == FAILED) {
+                return;
             }
+            flags &= mine;
         }
-        state().move((flags & NetworkProxy.DONE) != 0 ? RunState.DONE
-            : (flags & NetworkProxy.IDLE) != 0 ? RunState.IDLE : RunState.PROGRESSING);
+        if (flags == NetworkProxy.IDLE) {
+            move(RunState.IDLE);
+        } else {
+            move((flags & NetworkProxy.DONE) != 0 ? RunState.DONE : RunState.PROGRESSING);
+        }
     }
 
-    /** One tick of a stream; its flags, or -1 when it failed and the task is DONE. */
+    /** One tick of a stream; its flags, or {@link #FAILED} when it failed and the task is DONE. */
     private int progressStream(final int stream) {
-        final boolean switched = checkBasicBlockSwitch(stream);
-        final int block = ctx().blockId(stream, blockAt[stream]);
-        String call = "progress";
+        if ((switching & 1 << stream) != 0) {
+            return switchBlock(stream);
+        }
         try {
-            final int flags = proxy.progress(networkComm, stream, block);
-            if (switched) {
-                call = "stop";
-                proxy.stop(networkComm, stream);
-            }
-            if ((flags & NetworkProxy.DONE) == 0) {
-                return flags;
-            }
-            if (blockAt[stream] == ctx().blocks(stream) - 1) {
-                streamDone[stream] = true;
-                return flags;
-            }
-            blockDone[stream] = true;
-            return 0;
+            final int flags = proxy.progress(networkComm, stream, blockId[stream]);
+            return (flags & NetworkProxy.DONE) == 0 ? flags : onBlockDone(stream, flags);
         } catch (final RuntimeException ex) {
-            fail(call, stream, block, ex);
-            return -1;
+            fail("progress", stream, blockId[stream], ex);
+            return FAILED;
         }
     }
 
-    /** Goes on to the next block when the present one is done; whether it did. */
-    private boolean checkBasicBlockSwitch(final int stream) {
-        if (!blockDone[stream]) {
-            return false;
+    private int onBlockDone(final int stream, final int flags) {
+        if (blockAt[stream] == ctx().blocks(stream) - 1) {
+            unfinished &= ~(1 << stream);
+            return flags;
         }
-        blockDone[stream] = false;
+        switching |= 1 << stream;
+        return 0;
+    }
+
+    /** The first tick of a stream's next block, after which the far side may forget the one that is done. */
+    private int switchBlock(final int stream) {
+        switching &= ~(1 << stream);
         blockAt[stream]++;
-        return true;
+        blockId[stream] = ctx().blockId(stream, blockAt[stream]);
+        final int flags = progressStream(stream);
+        if (flags != FAILED) {
+            try {
+                proxy.stop(networkComm, stream);
+            } catch (final RuntimeException ex) {
+                fail("stop", stream, blockId[stream], ex);
+                return FAILED;
+            }
+        }
+        return flags;
     }
 
     private void fail(final String call, final int stream, final int block, final RuntimeException cause) {
@@ -151,7 +164,7 @@ public final class NetworkProxyTask extends ProxyTask {
             LOG.error("[nec_dev {}] ncclNetworkProxy{} returns {}", necDev, call.equals("stop") ? "Stop" : "Progress", status.code(),
                 cause);
         }
-        state().fail(new NrtException(status, "[nec_dev " + necDev + "] " + call + " of stream " + stream + ", block " + block
+        fail(new NrtException(status, "[nec_dev " + necDev + "] " + call + " of stream " + stream + ", block " + block
             + ", execution " + execId() + ": " + cause.getMessage(), cause));
     }
 

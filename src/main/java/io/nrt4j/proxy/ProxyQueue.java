@@ -37,7 +37,7 @@ import org.slf4j.LoggerFactory;
  * <p>Ports {@code enc_proxy_queue} (296 B: queue +0, active_tasks +80, cv +128, mtx +176, state_queue +216, state_mtx +240, tid +280,
  * stop +288). A test may call {@link #doWork()} by hand instead of starting the worker.
  */
-public final class ProxyQueue implements Agent {
+public final class ProxyQueue {
     private static final Logger LOG = LoggerFactory.getLogger(ProxyQueue.class);
 
     private final int gid;
@@ -53,6 +53,11 @@ public final class ProxyQueue implements Agent {
     private final ArrayList<ProxyTaskState> stateQueue = new ArrayList<>();
     private final ArrayList<RankTasks> active = new ArrayList<>();
     private int activeTasks;
+    /** Communicators that were freed so far, under {@code stateMtx}; and how many of them the worker has seen. */
+    private volatile int freedComms;
+    private int freedSeen;
+    /** A task of a freed communicator was taken over after its sweep. The worker's own. */
+    private boolean sweepDue;
     private final AgentThread worker;
     /** Written by the worker before its first pass. */
     private volatile int tid;
@@ -74,7 +79,7 @@ public final class ProxyQueue implements Agent {
         this.gid = gid;
         this.spins = spins;
         this.cpus = cpus;
-        worker = new AgentThread(this, new Waiting(), this::onWorkerFailure);
+        worker = new AgentThread(new Worker(), new Waiting(), this::onWorkerFailure);
     }
 
     /** Starts the worker; RESOURCE when the system gives no thread. Ports {@code enc_proxy_queue::start} 0x1ce4d0. */
@@ -205,6 +210,7 @@ public final class ProxyQueue implements Agent {
     boolean abandon(final GlobalComm comm, final long timeout, final TimeUnit unit) {
         synchronized (stateMtx) {
             comm.markFreed();
+            freedComms++;
             stateQueue.removeIf(state -> state.encCtx().comm() == comm);
         }
         long leftNs = unit.toNanos(timeout);
@@ -232,14 +238,32 @@ public final class ProxyQueue implements Agent {
 
     // ---- the worker
 
-    @Override
-    public String roleName() {
-        return "proxy-group-" + gid;
+    /** The queue's passes, and what is around them, as the worker's thread calls them. */
+    private final class Worker implements Agent {
+        @Override
+        public String roleName() {
+            // Until it knows its own number.
+            return "proxy-group-" + gid;
+        }
+
+        @Override
+        public void onStart() {
+            ProxyQueue.this.onStart();
+        }
+
+        @Override
+        public int doWork() {
+            return ProxyQueue.this.doWork();
+        }
+
+        @Override
+        public void onClose() {
+            endTasks();
+        }
     }
 
     /** Ports {@code worker_thread} 0x1d0120, and the placement that the original's creator does. */
-    @Override
-    public void onStart() {
+    private void onStart() {
         final int mine = OsThread.tid();
         final String name = "proxy-" + mine;
         Thread.currentThread().setName(name);
@@ -256,10 +280,15 @@ public final class ProxyQueue implements Agent {
      *
      * @return tasks that did something; 0 when all wait.
      */
-    @Override
-    public int doWork() {
+    int doWork() {
         if (queued) {
             drain();
+        }
+        final int freed = freedComms;
+        if (freed != freedSeen || sweepDue) {
+            freedSeen = freed;
+            sweepDue = false;
+            sweep();
         }
         int busy = 0;
         boolean emptied = false;
@@ -279,12 +308,32 @@ public final class ProxyQueue implements Agent {
         try {
             queued = false;
             for (ProxyTask task = queue.pollFirst(); task != null; task = queue.pollFirst()) {
-                tasksOf(task.rankId()).add(task);
                 activeTasks++;
                 task.onDrain();
+                tasksOf(task.rankId()).add(task);
+                // Its communicator may have been swept already.
+                if (task.ctx().comm().isFreed()) {
+                    sweepDue = true;
+                }
             }
         } finally {
             mtx.unlock();
+        }
+    }
+
+    /** Fails and drops the tasks of communicators that were freed. */
+    private void sweep() {
+        for (int at = 0; at < active.size(); at++) {
+            final RankTasks tasks = active.get(at);
+            for (int i = 0; i < tasks.size(); i++) {
+                final ProxyTask task = tasks.get(i);
+                if (task.ctx().comm().isFreed()) {
+                    task.fail(new NrtException(NrtStatus.CLOSED, "the communicator was freed while " + task + " ran"));
+                    tasks.drop(i);
+                    drop(task);
+                }
+            }
+            tasks.compact();
         }
     }
 
@@ -299,13 +348,19 @@ public final class ProxyQueue implements Agent {
         return active.get(at);
     }
 
+    /** Steps a rank's tasks; how many did something. This is the loop that has to be cheap. */
     private int stepRank(final RankTasks tasks) {
         int busy = 0;
         boolean anyDropped = false;
-        for (int i = 0; i < tasks.size(); i++) {
+        final int size = tasks.size();
+        for (int i = 0; i < size; i++) {
             final ProxyTask task = tasks.get(i);
-            stepOne(task);
-            final RunState after = task.state().runState();
+            try {
+                task.step();
+            } catch (final Throwable ex) { // an Error too: the tasks of the other communicators run on
+                onThrown(task, ex);
+            }
+            final RunState after = task.runState();
             if (after == RunState.DONE) {
                 busy++;
                 tasks.drop(i);
@@ -322,17 +377,9 @@ public final class ProxyQueue implements Agent {
         return busy;
     }
 
-    private void stepOne(final ProxyTask task) {
-        try {
-            if (task.ctx().comm().isFreed()) {
-                task.state().fail(new NrtException(NrtStatus.CLOSED, "the communicator was freed while " + task + " ran"));
-            } else {
-                task.step();
-            }
-        } catch (final Throwable ex) { // an Error too: the tasks of the other communicators run on
-            LOG.error("{} failed in its step", task, ex);
-            task.state().fail(new NrtException(NrtStatus.FAILURE, "a step of " + task + " failed: " + ex, ex));
-        }
+    private static void onThrown(final ProxyTask task, final Throwable thrown) {
+        LOG.error("{} failed in its step", task, thrown);
+        task.fail(new NrtException(NrtStatus.FAILURE, "a step of " + task + " failed: " + thrown, thrown));
     }
 
     private void drop(final ProxyTask task) {
@@ -360,8 +407,7 @@ public final class ProxyQueue implements Agent {
     }
 
     /** The worker ends: nobody is left to move its tasks on. */
-    @Override
-    public void onClose() {
+    private void endTasks() {
         mtx.lock();
         try {
             stopping = true;
@@ -373,7 +419,7 @@ public final class ProxyQueue implements Agent {
         for (final RankTasks tasks : active) {
             for (int i = 0; i < tasks.size(); i++) {
                 final ProxyTask task = tasks.get(i);
-                task.state().fail(new NrtException(NrtStatus.CLOSED, "the worker of proxy group " + gid + " ended while " + task + " ran",
+                task.fail(new NrtException(NrtStatus.CLOSED, "the worker of proxy group " + gid + " ended while " + task + " ran",
                     failure));
                 tasks.drop(i);
                 drop(task);

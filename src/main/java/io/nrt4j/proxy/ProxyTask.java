@@ -1,5 +1,6 @@
 package io.nrt4j.proxy;
 
+import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
 
 /**
@@ -7,12 +8,14 @@ import io.nrt4j.NrtStatus;
  * start_proxy_task_host_mem_addrs +48, streams_n +80) with its pure virtual {@code step()}.
  *
  * <p>Threads: made by a producer, handed over by {@link ProxyQueue#append}; from then on only the worker touches it. Its
- * {@link #state()} is what others may look at.
+ * {@link #state()} is what others may look at; {@code runState} is the worker's.
  */
 public abstract class ProxyTask {
     private final EncContext ctx;
     private final long execId;
     private final ProxyTaskState state;
+    /** The worker's own copy of the published run state: a pass over idle tasks touches nothing that others read. */
+    private RunState runState = RunState.INIT;
 
     ProxyTask(final EncContext ctx, final long execId, final TaskType type) {
         this.ctx = ctx;
@@ -33,6 +36,27 @@ public abstract class ProxyTask {
 
     /** The worker drops the task, which is DONE. */
     void onDrop() {
+    }
+
+    /** Where the task is, for the worker. */
+    final RunState runState() {
+        return runState;
+    }
+
+    /** Publishes where the task is. Worker only. A task that stays where it is costs no store. */
+    final void move(final RunState next) {
+        if (runState != next) {
+            runState = next;
+            state.publish(next);
+        }
+    }
+
+    /** Publishes a failure, once: a task that is DONE keeps its outcome. Worker only. */
+    final void fail(final NrtException cause) {
+        if (runState != RunState.DONE) {
+            runState = RunState.DONE;
+            state.publishFailure(cause);
+        }
     }
 
     final EncContext ctx() {

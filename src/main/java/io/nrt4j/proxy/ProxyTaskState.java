@@ -49,20 +49,16 @@ public final class ProxyTaskState {
         return failure;
     }
 
-    /** Worker only. A task that stays where it is costs no store. */
-    void move(final RunState next) {
-        if (runState != next) {
-            runState = next;
-        }
+    /** By {@link ProxyTask#move} only. */
+    void publish(final RunState next) {
+        runState = next;
     }
 
-    /** Publishes a failure, once: a task that is DONE keeps its outcome. By whoever owns the task. */
-    void fail(final NrtException cause) {
-        if (runState != RunState.DONE) {
-            progressStatus = cause.status();
-            failure = cause;
-            runState = RunState.DONE;
-        }
+    /** By {@link ProxyTask#fail} only. */
+    void publishFailure(final NrtException cause) {
+        progressStatus = cause.status();
+        failure = cause;
+        runState = RunState.DONE;
     }
 
     @Override

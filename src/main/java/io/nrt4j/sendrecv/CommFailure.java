@@ -20,6 +20,6 @@ public record CommFailure(
     @Override
     public String toString() {
         return operation + " of lnc " + lnc + " to " + peerIp + " lnc " + peerLnc + (timedOut ? " timed out" : " failed")
-            + " in " + state + " after " + elapsed.toMillis() + " ms: " + cause.getMessage();
+            + " in " + state + " after " + elapsed.toMillis() + " ms: " + (cause.getMessage() == null ? cause : cause.getMessage());
     }
 }

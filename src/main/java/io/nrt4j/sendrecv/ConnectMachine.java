@@ -121,13 +121,14 @@ final class ConnectMachine {
 
     /** SEND 2, RECV 1: the callback has filled the record when the request is done. */
     private int waitForKv(final Communicator comm, final CommStatus next) {
-        final int work = comm.connectState().kvRequest.step();
+        final ConnectState state = comm.connectState();
+        final int work = state.kvRequest.step();
         if (isDone(comm)) {
-            closeKv(comm);
+            closeKv(state);
             transition(comm, next, "answered");
             return work + 1;
         }
-        return work;
+        return state.kvRequest.isKeptWaiting() ? 0 : work;
     }
 
     /** SEND 4. */
@@ -183,19 +184,20 @@ final class ConnectMachine {
         state.publishedEpoch = state.kvRequest.serverEpoch();
         state.handleTaken = false;
         state.nextWatchNs = clock.nanoTime() + WATCH_INTERVAL_NS;
-        closeKv(comm);
+        closeKv(state);
         transition(comm, CommStatus.NET_CONNECT, "handle published");
         return work + 1;
     }
 
     /** RECV 4. */
     private int acceptOrWatch(final Communicator comm) {
-        final long accepted = transport.accept(comm.connectState().listenComm);
+        final ConnectState state = comm.connectState();
+        final long accepted = transport.accept(state.listenComm);
         if (accepted == NetTransport.NOT_YET) {
             return watchHandle(comm);
         }
-        closeKv(comm);
-        closeListen(comm);
+        closeKv(state);
+        closeListen(comm, state);
         comm.setNetComm(accepted);
         transition(comm, CommStatus.CONNECTED, "accepted");
         return 1;
@@ -211,17 +213,17 @@ final class ConnectMachine {
             }
             state.kvRequest =
                 KvClient.get(ownServer, recvKey(comm), false, false, (buffer, offset, length) -> { }, kvOptions);
-            return 1;
+            return 0; // as all of it: to look whether all is well is no progress
         }
         final KvClient watch = state.kvRequest;
-        final int work = watch.step();
-        if (!watch.isDone() && !watch.isFailed()) {
-            return work;
+        watch.step();
+        if (!watch.isDone()) {
+            return 0;
         }
         final boolean failed = watch.isFailed();
         final boolean found = !failed && watch.found();
         final boolean otherServer = !failed && watch.serverEpoch() != state.publishedEpoch;
-        closeKv(comm);
+        closeKv(state);
         state.nextWatchNs = nowNs + WATCH_INTERVAL_NS;
         if (failed) {
             return 0; // the server is between two leaders: look again
@@ -230,13 +232,15 @@ final class ConnectMachine {
             state.handleTaken = false;
         } else if (otherServer) {
             publish(comm, "another server: publishes again");
+            return 1;
         } else if (!state.handleTaken) {
             state.handleTaken = true;
             state.takenSinceNs = nowNs;
         } else if (nowNs - state.takenSinceNs > TAKEN_LIMIT_NS) {
             publish(comm, "taken, but nobody connected: publishes again");
+            return 1;
         }
-        return work;
+        return 0;
     }
 
     private boolean isDone(final Communicator comm) {
@@ -291,11 +295,7 @@ final class ConnectMachine {
     private CommFailure giveUp(final Communicator comm, final Throwable cause, final boolean timedOut) {
         final CommFailure failure = new CommFailure(comm.type() == CommType.SEND_COMM ? "connect" : "accept", lnc,
             comm.peer().ip(), comm.peer().lnc(), comm.status().name(), comm.elapsed(clock.nanoTime()), timedOut, cause);
-        try {
-            releaseConnectState(comm);
-        } catch (final RuntimeException ex) {
-            LOG.error("{} could not give back all that it held", comm, ex);
-        }
+        releaseConnectState(comm);
         comm.setFailure(failure);
         transition(comm, CommStatus.CONNECTION_ERROR, cause.getMessage());
         return failure;
@@ -303,31 +303,35 @@ final class ConnectMachine {
 
     private void releaseConnectState(final Communicator comm) {
         final ConnectState state = comm.connectState();
-        closeKv(comm);
-        try {
-            closeListen(comm);
-        } finally {
-            if (state.connecting) {
-                state.connecting = false;
-                transport.abandonConnect(transport.nicOf(lnc), state.netHandle);
-            }
+        closeKv(state);
+        closeListen(comm, state);
+        if (state.connecting) {
+            state.connecting = false;
+            release(comm, "connect", () -> transport.abandonConnect(transport.nicOf(lnc), state.netHandle));
         }
     }
 
-    private static void closeKv(final Communicator comm) {
-        final ConnectState state = comm.connectState();
+    /** What cannot be freed is the transport's loss; the communicator, and whoever closes the LNC, go on. */
+    private static void release(final Communicator comm, final String what, final Runnable step) {
+        try {
+            step.run();
+        } catch (final RuntimeException ex) {
+            LOG.error("The {} of {} could not be freed", what, comm, ex);
+        }
+    }
+
+    private static void closeKv(final ConnectState state) {
         if (state.kvRequest != null) {
             state.kvRequest.close();
             state.kvRequest = null;
         }
     }
 
-    private void closeListen(final Communicator comm) {
-        final ConnectState state = comm.connectState();
+    private void closeListen(final Communicator comm, final ConnectState state) {
         if (state.listenComm != NetTransport.NOT_YET) {
             final long listenComm = state.listenComm;
             state.listenComm = NetTransport.NOT_YET;
-            transport.closeListen(listenComm);
+            release(comm, "listener", () -> transport.closeListen(listenComm));
         }
     }
 }

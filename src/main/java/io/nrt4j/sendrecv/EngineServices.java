@@ -6,6 +6,7 @@ import io.nrt4j.kv.KvLeader;
 import io.nrt4j.kv.KvOptions;
 import io.nrt4j.net.NetTransport;
 import io.nrt4j.net.NetTransportProvider;
+import java.util.Objects;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -40,7 +41,7 @@ final class EngineServices {
             final KvLeader started = KvLeader.start(config);
             NetTransport made = null;
             try {
-                made = provider.create(config);
+                made = Objects.requireNonNull(provider.create(config), provider.name() + " made no transport");
             } finally {
                 if (made == null) {
                     started.close(); // whatever it was: an exception, or an error of a native library

@@ -4,20 +4,23 @@ import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.NrtTensor;
 import io.nrt4j.net.NetTransport;
-import java.util.ArrayDeque;
-import java.util.Queue;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The read-after-receive fence of an LNC: a flush on a connection of the LNC to itself, with a registered 4-byte buffer.
  *
- * <p>Threads: made and closed by the thread that holds the LNC's init lock; {@link #flush} by any thread. {@code abandoned} is
- * guarded by its monitor; all other fields are final.
+ * <p>Threads: made and closed by the thread that holds the LNC's init lock; {@link #flush} by any thread. All fields are final;
+ * {@code late} is guarded by its monitor, under which the data-path lock is taken.
  * Ports the loopback buffer of {@code enc_async_sr_init} and {@code enc_async_sr_flush} (0xebd10).
  */
 final class FlushFence {
+    private static final Logger LOG = LoggerFactory.getLogger(FlushFence.class);
     private static final int BUFFER_BYTES = 4;
     private static final int SPINS = 200;
     private static final long PARK_NS = 20_000;
@@ -29,8 +32,8 @@ final class FlushFence {
     private final long recvComm;
     private final NrtTensor buffer;
     private final long registration;
-    /** Fences that ran out of time: the transport still has them, and is asked for them before it is given more. */
-    private final Queue<Long> abandoned = new ArrayDeque<>();
+    /** Requests of flushes that gave up: the transport has them still, and gives their room back to whoever tests them. */
+    private final List<Long> late = new ArrayList<>();
 
     private FlushFence(
         final LockedNet net,
@@ -104,61 +107,47 @@ final class FlushFence {
      */
     void flush(final Supplier<Throwable> failed, final long deadlineNs) {
         final long startNs = System.nanoTime();
-        final Supplier<String> late = () -> "flush of lnc " + lnc + " over " + transport.name() + " is not done after "
+        final Supplier<String> tooLate = () -> "flush of lnc " + lnc + " over " + transport.name() + " is not done after "
             + TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - startNs) + " ms";
-        collectAbandoned();
+        testLate();
         long request = net.iflush(recvComm, buffer.address(), BUFFER_BYTES, registration);
         for (int round = 0; request == NetTransport.NOT_YET; round++) {
             checkAlive(failed);
-            pause(round, deadlineNs, late);
+            pause(round, deadlineNs, tooLate);
+            testLate();
             request = net.iflush(recvComm, buffer.address(), BUFFER_BYTES, registration);
         }
-        boolean over = false;
+        boolean inFlight = false;
         try {
-            for (int round = 0; test(request); round++) {
+            for (int round = 0; net.test(request) == NetTransport.PENDING; round++) {
+                inFlight = true;
                 checkAlive(failed);
-                pause(round, deadlineNs, late);
+                pause(round, deadlineNs, tooLate);
+                inFlight = false; // a test that throws has ended it
             }
-            over = true;
-        } catch (final FenceFailure ex) {
-            over = true;
-            throw ex;
         } finally {
-            if (!over) {
-                synchronized (abandoned) {
-                    abandoned.add(request);
+            if (inFlight) {
+                synchronized (late) {
+                    late.add(request);
                 }
             }
         }
     }
 
-    /** Whether a fence is still pending; one that fails is over. */
-    private boolean test(final long request) {
+    private void testLate() {
+        synchronized (late) {
+            if (!late.isEmpty()) {
+                late.removeIf(this::isOver);
+            }
+        }
+    }
+
+    private boolean isOver(final long request) {
         try {
-            return net.test(request) == NetTransport.PENDING;
-        } catch (final RuntimeException ex) {
-            throw new FenceFailure("flush of lnc " + lnc + " over " + transport.name() + " failed: " + ex.getMessage(), ex);
-        }
-    }
-
-    private void collectAbandoned() {
-        synchronized (abandoned) {
-            abandoned.removeIf(request -> {
-                try {
-                    return !test(request);
-                } catch (final FenceFailure ex) {
-                    return true; // it is over, and whoever waited for it has been told
-                }
-            });
-        }
-    }
-
-    /** A fence that the transport gave up. */
-    private static final class FenceFailure extends NrtException {
-        private static final long serialVersionUID = 1L;
-
-        FenceFailure(final String message, final Throwable cause) {
-            super(NrtStatus.FAILURE, message, cause);
+            return net.test(request) != NetTransport.PENDING;
+        } catch (final NrtException ex) {
+            LOG.debug("a flush of lnc {} that had given up failed", lnc, ex);
+            return true;
         }
     }
 

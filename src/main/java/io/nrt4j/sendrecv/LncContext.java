@@ -21,8 +21,8 @@ import org.slf4j.LoggerFactory;
  * Everything of one initialised LNC: service thread, hand-over ring, communicators, data path, flush fence.
  *
  * <p>Threads: {@code comms} is read and written under {@code connectMutex}, which is also the producer lock of the hand-over ring.
- * {@code closed} is written under it, and read by every call. {@code fatal} is written once by the service thread when a duty cycle throws, and read by every
- * call. {@link #close} is called by the thread that holds the LNC's init lock.
+ * {@code closed} is written under it, and read by every call. {@code fatal} is written once by the service thread when a duty cycle
+ * throws, and read by every call. {@link #close} is called by the thread that holds the LNC's init lock.
  *
  * <p>Ports {@code async_sr_context}.
  */
@@ -118,6 +118,11 @@ final class LncContext {
         return closed;
     }
 
+    /** For diagnostics: the service thread. */
+    Thread thread() {
+        return thread.thread();
+    }
+
     /** For tests that drive the duty cycle by hand. */
     LncService service() {
         return service;
@@ -186,11 +191,14 @@ final class LncContext {
     /**
      * Ends the LNC whatever its state: no call gets through any more, the thread ends, communicators and registrations go.
      *
-     * @param timeoutNs bound of the wait for the service thread.
+     * <p>A thread that does not come back from the transport in time, be it the service thread or an application's, keeps what
+     * it uses: that is closed by a thread of its own when it has come back, and never under it.
+     *
+     * @param timeoutNs  bound of the wait for the service thread and for calls under way.
+     * @param afterwards called once when all is closed, by this thread or by the late one.
      * @return null when all was in order; otherwise what was not.
-     * @throws IllegalStateException when the service thread did not end: what it may still be using is kept for good.
      */
-    String close(final long timeoutNs) {
+    String close(final long timeoutNs, final Runnable afterwards) {
         final List<Communicator> all;
         connectMutex.lock();
         try {
@@ -199,23 +207,48 @@ final class LncContext {
         } finally {
             connectMutex.unlock();
         }
-        net.close();
+        final long deadlineNs = System.nanoTime() + timeoutNs;
+        final boolean quiet = net.close(timeoutNs);
         all.forEach(Communicator::kill);
         final String trouble = describeTrouble(all);
         signal.shutDown();
-        if (!thread.close(timeoutNs, TimeUnit.NANOSECONDS)) {
-            throw new IllegalStateException(
-                "its service thread did not end within " + TimeUnit.NANOSECONDS.toMillis(timeoutNs) + " ms; " + service);
+        final boolean ended = thread.close(Math.max(0, deadlineNs - System.nanoTime()), TimeUnit.NANOSECONDS);
+        if (!quiet || !ended) {
+            closeLater(all, afterwards);
+            return (quiet ? "its service thread did not end" : "a call did not come back from the transport") + " within "
+                + TimeUnit.NANOSECONDS.toMillis(timeoutNs) + " ms; " + service;
         }
-        final String closeTrouble = closeAll(all);
+        final String closeTrouble = closeAll(all, afterwards);
         if (fatal != null) {
             return "its service thread had failed: " + fatal;
         }
         return trouble != null ? trouble : closeTrouble;
     }
 
+    /** Closes the rest on a thread of its own, when nobody is inside the transport for this LNC any more. */
+    private void closeLater(final List<Communicator> all, final Runnable afterwards) {
+        final Thread closer = new Thread(() -> {
+            net.awaitQuiet();
+            if (thread.awaitEnd()) {
+                LOG.warn("lnc {} can be closed at last", lnc);
+                closeAll(all, afterwards);
+            }
+        }, "nrt4j-close-" + lnc);
+        closer.setDaemon(true);
+        closer.start();
+    }
+
+    /** When the service thread touches nothing any more. */
+    private String closeAll(final List<Communicator> all, final Runnable afterwards) {
+        try {
+            return closeParts(all);
+        } finally {
+            afterwards.run();
+        }
+    }
+
     /** Closes one after the other, whatever the others' fate; returns what failed first, or null. */
-    private String closeAll(final List<Communicator> all) {
+    private String closeParts(final List<Communicator> all) {
         String first = closeOne("what still connects", service::abortConnecting);
         for (final Communicator comm : all) {
             final String next = closeOne(comm, () -> closeComm(comm));

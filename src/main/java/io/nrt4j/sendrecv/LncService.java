@@ -3,13 +3,13 @@ package io.nrt4j.sendrecv;
 import io.nrt4j.concurrent.Agent;
 import io.nrt4j.concurrent.SpscRing;
 import io.nrt4j.net.NetTransport;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
-import java.util.TreeMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.ConcurrentSkipListMap;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -31,8 +31,9 @@ final class LncService implements Agent {
     private final LockedNet net;
     private final NetTransport transport;
     private final TaskSignal signal;
-    private final Map<PeerKey, Queue<Communicator>> sendQueues = new TreeMap<>();
-    private final Map<PeerKey, Queue<Communicator>> recvQueues = new TreeMap<>();
+    // Concurrent only for those who print them meanwhile.
+    private final Map<PeerKey, Queue<Communicator>> sendQueues = new ConcurrentSkipListMap<>();
+    private final Map<PeerKey, Queue<Communicator>> recvQueues = new ConcurrentSkipListMap<>();
     private final List<Communicator> connected = new ArrayList<>();
 
     LncService(
@@ -81,7 +82,7 @@ final class LncService implements Agent {
     private int pickUpConnectionTasks() {
         int work = 0;
         for (Communicator comm = handover.poll(); comm != null; comm = handover.poll()) {
-            queuesOf(comm).computeIfAbsent(comm.peer(), peer -> new ArrayDeque<>()).add(comm);
+            queuesOf(comm).computeIfAbsent(comm.peer(), peer -> new ConcurrentLinkedQueue<>()).add(comm);
             work++;
         }
         return work;
@@ -129,10 +130,17 @@ final class LncService implements Agent {
         return work;
     }
 
-    /** Posts a communicator's stashed requests in order, until there are none or the transport has no room. */
+    /**
+     * Posts a communicator's stashed requests in order, until there are none or the transport has no room, and at most a ringful:
+     * posters that always add one more must not keep the others from their turn.
+     */
     private int drainStash(final Communicator comm) {
         int work = 0;
-        for (RequestSlot slot = comm.stash().peek(); slot != null; slot = comm.stash().peek()) {
+        while (work < Communicator.MAX_PENDING_REQUESTS) {
+            final RequestSlot slot = comm.stash().peek();
+            if (slot == null) {
+                return work;
+            }
             if (RequestSlot.statusOf(slot.stateWord()) != RequestStatus.STASHED) {
                 throw new BrokenMachineException("in the stash ring: " + slot);
             }

@@ -3,14 +3,15 @@ package io.nrt4j.sendrecv;
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.net.NetTransport;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * The data path of one LNC: every post and test goes through its lock, and so does the end of both.
  *
  * <p>Threads: any. What a post or a test does to the transport and to the request's slot is one step under the lock; once
- * {@link #close()} returned, no thread is inside the transport's data path for this LNC and none will be. {@code closed} is
- * read and written under the lock.
+ * {@link #close} returned true, no thread is inside the transport's data path for this LNC and none will be. {@code closed} is
+ * written by the closer and read under the lock, as a volatile: a thread that does not come back must not keep it from the others.
  *
  * <p>Ports {@code async_sr_ofi_isend_locked}, {@code _irecv_locked}, {@code _iflush_locked}, {@code _test_locked} and
  * {@code async_sr_ofi_mutex[lnc]}. The control path (connect, accept, close) goes to the transport without this lock.
@@ -19,7 +20,7 @@ final class LockedNet {
     private final NetTransport transport;
     private final int lnc;
     private final ReentrantLock lock = new ReentrantLock();
-    private boolean closed;
+    private volatile boolean closed;
 
     LockedNet(final NetTransport transport, final int lnc) {
         this.transport = transport;
@@ -123,13 +124,37 @@ final class LockedNet {
         }
     }
 
-    /** Ends the data path; waits for the step that is under way. */
-    void close() {
-        lock.lock();
+    /**
+     * Ends the data path; waits for the step that is under way.
+     *
+     * @return false if that step did not come back from the transport in time.
+     */
+    boolean close(final long timeoutNs) {
+        closed = true;
+        final long deadlineNs = System.nanoTime() + timeoutNs;
+        boolean interrupted = false;
         try {
-            closed = true;
+            while (true) {
+                try {
+                    if (!lock.tryLock(deadlineNs - System.nanoTime(), TimeUnit.NANOSECONDS)) {
+                        return false;
+                    }
+                    lock.unlock();
+                    return true;
+                } catch (final InterruptedException ex) {
+                    interrupted = true;
+                }
+            }
         } finally {
-            lock.unlock();
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
         }
+    }
+
+    /** After {@link #close}: waits for the step that is under way, however long it takes. */
+    void awaitQuiet() {
+        lock.lock();
+        lock.unlock();
     }
 }

@@ -80,15 +80,18 @@ final class MrCache implements TensorStorage.ReleaseListener {
         }
     }
 
-    /** Closer: forgets all registrations while {@code closeComm} ends them together with the communicator. */
+    /**
+     * Closer: forgets all registrations once {@code closeComm} has ended them together with the communicator. Until then the
+     * cache listens on: who releases a storage meanwhile waits for the lock, and frees its memory after the registration.
+     */
     void close(final Runnable closeComm) {
         lock.lock();
         try {
             if (!closed) {
                 closed = true;
+                closeComm.run();
                 registrations.keySet().forEach(storage -> storage.removeReleaseListener(this));
                 registrations.clear();
-                closeComm.run();
             }
         } finally {
             lock.unlock();

@@ -172,9 +172,8 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
             return NrtStatus.SUCCESS;
         } catch (final Throwable ex) { // no thread left is an OutOfMemoryError, a broken native library a LinkageError
             if (context != null) {
-                context.close(config.closeTimeout().toNanos());
-            }
-            if (acquired) {
+                closeContext(context);
+            } else if (acquired) {
                 services.release();
             }
             LOG.debug("init of lnc {} failed", lnc, ex);
@@ -202,21 +201,22 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
             if (context == null) {
                 return refuse(NrtStatus.FAILURE, "close of lnc " + lnc + ": it is not initialised");
             }
-            String trouble;
-            try {
-                trouble = context.close(config.closeTimeout().toNanos());
-                services.release();
-            } catch (final IllegalStateException ex) {
-                // Its thread is still in the transport, which must therefore stay open, for good.
-                LOG.error("lnc {} could not be closed", lnc, ex);
-                trouble = textOf(ex);
-            }
+            final String trouble = closeContext(context);
             contexts.set(lnc, null);
             statuses[lnc] = trouble == null ? LncStatus.UNINITIALIZED : LncStatus.CLOSE_FAILED;
             return trouble == null ? NrtStatus.SUCCESS
                 : refuse(NrtStatus.FAILURE, "close of lnc " + lnc + ": " + trouble + "; it is closed all the same");
         } finally {
             initLocks[lnc].unlock();
+        }
+    }
+
+    /** Closes a context, and gives its use of the services back; null, or what was not in order. */
+    private String closeContext(final LncContext context) {
+        try {
+            return context.close(config.closeTimeout().toNanos(), services::release);
+        } catch (final RuntimeException ex) {
+            return textOf(ex);
         }
     }
 

@@ -11,7 +11,7 @@ import java.util.function.BooleanSupplier;
  * The count of an LNC's open tasks, and how its service thread sleeps when there are none.
  *
  * <p>Three ways to wait: no tasks and nothing in flight in the transport: until woken. Tasks that do not move on (a peer that is not
- * there, no room): from microseconds up to a millisecond, and up to five after a while if all of them are peers that do not come; or
+ * there, no room): from microseconds up to a millisecond, and up to ten after a while if all of them are peers that do not come; or
  * until woken. Something in flight that only the transport's progress moves: the same, and for a while after it, so that a ping-pong
  * does not pay a wake-up for each message.
  *
@@ -26,8 +26,8 @@ import java.util.function.BooleanSupplier;
 final class TaskSignal implements IdleStrategy {
     private static final long MIN_BACKOFF_NS = 1_000;
     private static final long MAX_BACKOFF_NS = 1_000_000;
-    /** A wake-up can cost 50 us: five milliseconds keep a thread that waits for an absent peer under 2 % of a core. */
-    private static final long PATIENT_BACKOFF_NS = 5_000_000;
+    /** A wake-up can cost 50 us and more: ten milliseconds keep a thread that waits for an absent peer under 2 % of a core. */
+    private static final long PATIENT_BACKOFF_NS = 10_000_000;
     private static final int TICKS_TO_PATIENCE = 200;
     private static final int LINGER_TICKS = 100;
 

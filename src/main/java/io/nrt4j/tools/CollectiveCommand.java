@@ -139,8 +139,8 @@ final class CollectiveCommand implements Callable<Integer> {
         // What crosses each link, over the time: comparable between operations and numbers of ranks.
         final double busBytes = (double) size * kind.steps(ranks) / ranks;
         final PrintWriter out = spec.commandLine().getOut();
-        out.printf(Locale.ROOT, "%s: %d ranks%s over %s, %d bytes, %d times: median %.3f ms, best %.3f ms, worst %.3f ms; %.1f MB/s a link;"
-                + " every byte right%n", kind, ranks, rank == null ? " in one process" : " in as many processes (this is rank " + rank + ")",
+        out.printf(Locale.ROOT, "%s: %d ranks%s over %s, %d bytes, %d times: median %.3f ms, best %.3f ms, worst %.3f ms;"
+                + " %.1f MB/s a link; every byte right%n", kind, ranks, rank == null ? " in one process" : " in as many processes (this is rank " + rank + ")",
             over, size, times.length, median / NS_PER_MS, sorted[0] / NS_PER_MS, sorted[sorted.length - 1] / NS_PER_MS,
             busBytes * 1000 / median);
         out.flush();

@@ -84,6 +84,7 @@ public final class Main implements Callable<Integer> {
         final Main main = new Main();
         final CommandLine commands = new CommandLine(main)
             .addSubcommand(new TransferCommand(engines))
+            .addSubcommand(new CollectiveCommand())
             .addSubcommand(new InfoCommand());
         return commands
             .setCaseInsensitiveEnumValuesAllowed(true)

@@ -13,7 +13,7 @@ import java.util.concurrent.locks.LockSupport;
  * <p>Threads: one thread runs the core's program; {@link #halt()} by any. The words are shared with the proxy's worker, which
  * consumes triggers and stores semaphores.
  */
-public final class SoftwareCore implements AutoCloseable {
+final class SoftwareCore implements AutoCloseable {
     private static final int RELEASED = 1;
     private static final int YIELDS = 500;
     private static final long PAUSE_NS = 20_000;
@@ -29,7 +29,7 @@ public final class SoftwareCore implements AutoCloseable {
      * @param triggerCount   trigger words.
      * @param semaphoreCount semaphore words.
      */
-    public SoftwareCore(final int triggerCount, final int semaphoreCount) {
+    SoftwareCore(final int triggerCount, final int semaphoreCount) {
         memory = NrtTensor.allocate((long) Integer.BYTES * Math.max(1, triggerCount + semaphoreCount));
         triggers = new NativeWord[triggerCount];
         semaphores = new NativeWord[semaphoreCount];
@@ -43,7 +43,7 @@ public final class SoftwareCore implements AutoCloseable {
     }
 
     /** Closes all triggers and clears all semaphores. While no task uses them. */
-    public void reset() {
+    void reset() {
         for (final NativeWord trigger : triggers) {
             trigger.store(DeviceTrigger.BLOCKED);
         }
@@ -58,7 +58,7 @@ public final class SoftwareCore implements AutoCloseable {
      * @param index from 0.
      * @return native address.
      */
-    public long triggerAddress(final int index) {
+    long triggerAddress(final int index) {
         return triggers[index].address();
     }
 
@@ -68,7 +68,7 @@ public final class SoftwareCore implements AutoCloseable {
      * @param index from 0.
      * @return native address.
      */
-    public long semaphoreAddress(final int index) {
+    long semaphoreAddress(final int index) {
         return semaphores[index].address();
     }
 
@@ -78,7 +78,7 @@ public final class SoftwareCore implements AutoCloseable {
      * @param index from 0.
      * @return {@link DeviceTrigger#BLOCKED}, what {@link #release} wrote, or 0 once it is consumed.
      */
-    public int trigger(final int index) {
+    int trigger(final int index) {
         return triggers[index].load();
     }
 
@@ -88,7 +88,7 @@ public final class SoftwareCore implements AutoCloseable {
      * @param index from 0.
      * @return its present count.
      */
-    public int semaphore(final int index) {
+    int semaphore(final int index) {
         return semaphores[index].load();
     }
 
@@ -97,7 +97,7 @@ public final class SoftwareCore implements AutoCloseable {
      *
      * @param index from 0.
      */
-    public void release(final int index) {
+    void release(final int index) {
         triggers[index].store(RELEASED);
     }
 
@@ -109,7 +109,7 @@ public final class SoftwareCore implements AutoCloseable {
      * @param limitNs longest wait.
      * @return false when the core was halted or the time is over.
      */
-    public boolean await(final int index, final int atLeast, final long limitNs) {
+    boolean await(final int index, final int atLeast, final long limitNs) {
         final long startNs = System.nanoTime();
         for (int looks = 0; semaphores[index].load() - atLeast < 0; looks++) {
             if (halted || System.nanoTime() - startNs > limitNs) {
@@ -125,7 +125,7 @@ public final class SoftwareCore implements AutoCloseable {
     }
 
     /** Ends the present and every later wait. */
-    public void halt() {
+    void halt() {
         halted = true;
     }
 
@@ -138,7 +138,7 @@ public final class SoftwareCore implements AutoCloseable {
      * @param sourceOffset its first byte.
      * @param lengthBytes  how many.
      */
-    public static void add(
+    static void add(
         final NrtTensor target, final long targetOffset, final NrtTensor source, final long sourceOffset, final int lengthBytes) {
         final ByteBuffer sums = target.view(targetOffset, lengthBytes);
         final ByteBuffer addends = source.view(sourceOffset, lengthBytes);

@@ -229,4 +229,36 @@ class AgentThreadTest {
         assertThatThrownBy(() -> new AgentThread(agent, null, ex -> { })).isInstanceOf(NullPointerException.class);
         assertThatThrownBy(() -> new AgentThread(agent, idle, null)).isInstanceOf(NullPointerException.class);
     }
+
+    /** The thread ends while the close that gave it up says where it is. */
+    @Test
+    void aCloseThatGivesUpAtTheLastMomentStillAnswers() {
+        final Agent spinning = new Agent() {
+            @Override
+            public int doWork() {
+                return 0;
+            }
+
+            @Override
+            public String roleName() {
+                return "spinning";
+            }
+        };
+        final IdleStrategy busy = new IdleStrategy() {
+            @Override
+            public void idle(final int workCount) {
+                Thread.onSpinWait();
+            }
+
+            @Override
+            public void wakeUp() {
+                // It never waits.
+            }
+        };
+        for (int i = 0; i < 2000; i++) {
+            final AgentThread thread = new AgentThread(spinning, busy, ex -> { }).start();
+            thread.close(i % 50 * 500, TimeUnit.NANOSECONDS);
+            assertThat(thread.awaitEnd()).isTrue();
+        }
+    }
 }

@@ -322,6 +322,29 @@ class KvClientTest {
     }
 
     @Test
+    void aConnectionThatIsResetBeforeTheClientSawItIsACutConnection() throws IOException {
+        try (KvClient client = get(true, options.withLossBudget(1))) {
+            client.step();
+            assertThat(client.state()).isEqualTo(KvClient.State.CONNECTING);
+            resetOne();
+            client.step();
+            assertThat(client.state()).as(client.describe()).isEqualTo(KvClient.State.INIT);
+            clock.advance(10, TimeUnit.MILLISECONDS);
+            client.step();
+            resetOne();
+            client.step();
+            assertFailed(client, "2 times in a row");
+        }
+    }
+
+    /** What the clients in a listener's queue see when its process dies. */
+    private void resetOne() throws IOException {
+        final Socket accepted = listener.accept();
+        accepted.setSoLinger(true, 0);
+        accepted.close();
+    }
+
+    @Test
     void aCutDuringTheGoodbyeTakesNothingAway() throws IOException {
         try (KvClient client = get(true, options)) {
             final byte[] answer = answer(request(client), KvFrame.GET, "v");
