@@ -16,6 +16,12 @@ final class DynamicLinker {
     private static final Function DLCLOSE = PROCESS.getFunction("dlclose");
     private static final Function DLERROR = PROCESS.getFunction("dlerror");
 
+    static {
+        // The JVM itself calls dlsym when it first meets a native method, which frees the text of the error before: so every
+        // native method that lies between dlopen and the text is met here.
+        attempt("/");
+    }
+
     private DynamicLinker() {
     }
 
@@ -27,12 +33,21 @@ final class DynamicLinker {
      * @throws UnsatisfiedLinkError with the loader's own text.
      */
     static long open(final String name) {
-        final long handle = Pointer.nativeValue(DLOPEN.invokePointer(new Object[] {name, RTLD_NOW}));
-        if (handle == 0) {
-            final Pointer text = DLERROR.invokePointer(new Object[0]);
-            throw new UnsatisfiedLinkError(text == null ? name + ": the loader says no more" : text.getString(0));
+        final Object opened = attempt(name);
+        if (opened instanceof Pointer handle) {
+            return Pointer.nativeValue(handle);
         }
-        return handle;
+        throw new UnsatisfiedLinkError((String) opened);
+    }
+
+    /** The handle as a pointer, or the loader's text. */
+    private static Object attempt(final String name) {
+        final Pointer handle = DLOPEN.invokePointer(new Object[] {name, RTLD_NOW});
+        if (handle != null) {
+            return handle;
+        }
+        final Pointer text = DLERROR.invokePointer(new Object[0]);
+        return text == null ? name + ": the loader says no more" : text.getString(0);
     }
 
     /** Address of a symbol, or 0. */
