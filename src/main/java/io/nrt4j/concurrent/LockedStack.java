@@ -6,6 +6,9 @@ import java.util.concurrent.locks.ReentrantLock;
 /**
  * A bounded last-in-first-out pool under a lock. Allocates nothing after construction.
  *
+ * <p>An element that is taken out stays referenced until another takes its place: a pool's elements live as long as the pool, and a
+ * store that changes nothing is one that the garbage collector need not be told of.
+ *
  * <p>Threads: any; {@code slots} and {@code top} are read and written under the lock. Ports {@code locked_stack<T, N>}.
  *
  * @param <E> type of the elements.
@@ -37,7 +40,10 @@ public final class LockedStack<E> {
             if (top == slots.length) {
                 throw new IllegalStateException("more than " + slots.length + " elements came back: " + element);
             }
-            slots[top++] = element;
+            if (slots[top] != element) {
+                slots[top] = element;
+            }
+            top++;
         } finally {
             lock.unlock();
         }
@@ -55,9 +61,7 @@ public final class LockedStack<E> {
             if (top == 0) {
                 return null;
             }
-            final E element = (E) slots[--top];
-            slots[top] = null;
-            return element;
+            return (E) slots[--top];
         } finally {
             lock.unlock();
         }

@@ -54,7 +54,7 @@ final class LockedNet {
     boolean post(final RequestSlot slot, final long registration) {
         lock.lock();
         try {
-            final long request = send(slot, registration);
+            final long request = postOperation(slot, registration);
             if (request == NetTransport.NOT_YET) {
                 return false;
             }
@@ -75,7 +75,7 @@ final class LockedNet {
     boolean postStashed(final RequestSlot slot, final long registration) {
         lock.lock();
         try {
-            final long request = send(slot, registration);
+            final long request = postOperation(slot, registration);
             if (request == NetTransport.NOT_YET) {
                 return false;
             }
@@ -88,12 +88,12 @@ final class LockedNet {
     }
 
     /** The {@code post_operation} of the slot's communicator: isend on SEND, irecv on RECV. */
-    private long send(final RequestSlot slot, final long registration) {
+    private long postOperation(final RequestSlot slot, final long registration) {
         checkOpen();
-        final long comm = slot.comm().netComm();
-        return slot.type() == RequestType.ISEND
-            ? transport.isend(comm, slot.address(), slot.lengthBytes(), registration)
-            : transport.irecv(comm, slot.address(), slot.lengthBytes(), registration);
+        final Communicator comm = slot.comm();
+        return comm.type() == CommType.SEND_COMM
+            ? transport.isend(comm.netComm(), slot.address(), slot.lengthBytes(), registration)
+            : transport.irecv(comm.netComm(), slot.address(), slot.lengthBytes(), registration);
     }
 
     /** Posts a fence, or answers {@link NetTransport#NOT_YET}. */

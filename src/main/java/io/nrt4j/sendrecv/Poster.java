@@ -80,7 +80,7 @@ final class Poster {
         final LncContext context = comm.context();
         final long nowNs = context.requestTimeoutNs() > 0 ? context.clock().nanoTime() : 0;
         final long free = slot.stateWord();
-        slot.describe(tensor, offset, length, RequestType.of(comm.type()), nowNs);
+        slot.describe(tensor, offset, length, nowNs);
         if (!postNow(slot, comm, free)) {
             stash(slot, comm);
         }

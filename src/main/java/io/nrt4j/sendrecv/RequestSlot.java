@@ -37,7 +37,6 @@ final class RequestSlot {
     private NrtTensor tensor;
     private long offset;
     private long lengthBytes;
-    private RequestType type = RequestType.NOTYPE;
     private long netRequest = NetTransport.NOT_YET;
     private long postedNs;
     private Throwable failure;
@@ -65,8 +64,9 @@ final class RequestSlot {
         return lengthBytes;
     }
 
+    /** NOTYPE while the slot is free, and its communicator's direction otherwise: a field for it would be written for nothing. */
     RequestType type() {
-        return type;
+        return statusOf(stateWord()) == RequestStatus.FREE ? RequestType.NOTYPE : RequestType.of(comm.type());
     }
 
     long netRequest() {
@@ -96,12 +96,10 @@ final class RequestSlot {
     }
 
     /** Poster, on a slot from the pool: what is to be moved. Nothing is published yet. */
-    void describe(
-        final NrtTensor what, final long offsetBytes, final long length, final RequestType direction, final long nowNs) {
+    void describe(final NrtTensor what, final long offsetBytes, final long length, final long nowNs) {
         tensor = what;
         offset = offsetBytes;
         lengthBytes = length;
-        type = direction;
         postedNs = nowNs;
     }
 
@@ -151,7 +149,6 @@ final class RequestSlot {
         tensor = null;
         offset = 0;
         lengthBytes = 0;
-        type = RequestType.NOTYPE;
         netRequest = NetTransport.NOT_YET;
         failure = null;
         return had;

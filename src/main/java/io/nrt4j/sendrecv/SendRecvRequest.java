@@ -46,7 +46,9 @@ public final class SendRecvRequest {
     }
 
     void fill(final RequestSlot filled, final long filledGeneration) {
-        slot = filled;
+        if (slot != filled) { // the pool hands out the last slot first: most often it is the same again
+            slot = filled;
+        }
         generation = filledGeneration;
         done = false;
         sizeBytes = 0;

@@ -189,6 +189,7 @@ class WorkerTest {
             ManagementFactory.getThreadMXBean().getThreadInfo(id).getThreadState() == Thread.State.WAITING);
         final long seconds = Long.getLong("nrt4j.test.emptyQueueSeconds", 5);
         final long before = ManagementFactory.getThreadMXBean().getThreadCpuTime(id);
+        assertThat(before).as("processor time is measured at all").isPositive();
         final long endNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(seconds);
         while (System.nanoTime() < endNs) {
             LockSupport.parkNanos(endNs - System.nanoTime());

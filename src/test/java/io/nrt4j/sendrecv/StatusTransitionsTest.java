@@ -75,7 +75,7 @@ class StatusTransitionsTest {
             assertThatThrownBy(() -> slot.fail(new RuntimeException())).isInstanceOf(IllegalStateException.class)
                 .hasMessageContaining("FREE").hasMessageContaining("ERROR");
             assertThatThrownBy(() -> slot.posted(1, RequestStatus.STASHED)).isInstanceOf(IllegalStateException.class);
-            slot.describe(tensor, 0, 8, RequestType.ISEND, 0);
+            slot.describe(tensor, 0, 8, 0);
             slot.stash();
             assertThatThrownBy(slot::stash).isInstanceOf(IllegalStateException.class);
             slot.posted(77, RequestStatus.STASHED);
@@ -89,7 +89,7 @@ class StatusTransitionsTest {
             assertThat(slot.clear()).isSameAs(tensor);
             assertThat(slot.type()).isEqualTo(RequestType.NOTYPE);
             assertThat(RequestSlot.generationOf(slot.stateWord())).isEqualTo(generation + 1);
-            slot.describe(tensor, 0, 8, RequestType.ISEND, 0);
+            slot.describe(tensor, 0, 8, 0);
             slot.stash();
             slot.fail(new RuntimeException("why"));
             assertThat(RequestSlot.statusOf(slot.stateWord())).isEqualTo(RequestStatus.ERROR);
