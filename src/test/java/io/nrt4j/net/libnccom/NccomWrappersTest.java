@@ -4,6 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.EnumSet;
 import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
@@ -66,6 +69,14 @@ class NccomWrappersTest {
         assertThat(called).hasSize(37).containsExactlyInAnyOrder(NccomSymbol.values());
         assertThat(NccomStandIn.violations()).isEqualTo(violations);
         NccomStandIn.assertNothingOpen();
+    }
+
+    @Test
+    void thePortMapHasARowForEach() throws IOException {
+        final String portMap = Files.readString(Path.of(System.getProperty("nrt4j.test.projectDir", "."), "docs", "port-map.md"));
+        for (final NccomSymbol symbol : NccomSymbol.values()) {
+            assertThat(portMap).contains("\n| `" + symbol.symbol() + "` | `");
+        }
     }
 
     private void plugIn() {
