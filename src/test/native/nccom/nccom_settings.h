@@ -12,6 +12,7 @@ struct settings {
     long sockets;
     long connect_waits;
     long recording;
+    long steal_signals;
     int any_failure;
 };
 

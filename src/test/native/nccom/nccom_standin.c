@@ -16,7 +16,7 @@
  *   NCCOM_STANDIN_SOCKETS=1              over sockets within the process, too
  *   NCCOM_STANDIN_CONNECT_WAITS=1        a connect answers only when it was accepted
  *   NCCOM_STANDIN_RECORD=1               standin_last_call() tells function and arguments
- *   NCCOM_STANDIN_STEAL_SIGNALS=1        loading replaces the handlers of SIGSEGV and SIGTERM
+ *   NCCOM_STANDIN_STEAL_SIGNALS=1        loading, listen, connect and accept replace the handlers of SIGSEGV and SIGTERM
  */
 #define _GNU_SOURCE
 #include "nccom_standin.h"
@@ -82,6 +82,7 @@ EXPORT void standin_configure(void)
     settings.no_device_memory = number("NCCOM_STANDIN_NO_DEVICE_MEMORY", 0);
     settings.sockets = number("NCCOM_STANDIN_SOCKETS", 0);
     settings.connect_waits = number("NCCOM_STANDIN_CONNECT_WAITS", 0);
+    settings.steal_signals = number("NCCOM_STANDIN_STEAL_SIGNALS", 0);
     settings.recording = number("NCCOM_STANDIN_RECORD", 0);
     read_failures();
 }
@@ -93,13 +94,18 @@ static void stolen(int signal_number)
     _exit(128 + signal_number);
 }
 
-__attribute__((constructor)) static void loaded(void)
+void steal_signals(void)
 {
-    standin_configure();
-    if (number("NCCOM_STANDIN_STEAL_SIGNALS", 0)) {
+    if (settings.steal_signals) {
         signal(SIGSEGV, stolen);
         signal(SIGTERM, stolen);
     }
+}
+
+__attribute__((constructor)) static void loaded(void)
+{
+    standin_configure();
+    steal_signals();
 }
 
 EXPORT long standin_violations(void)

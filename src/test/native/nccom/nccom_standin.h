@@ -66,6 +66,8 @@ int violation(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Notes the call's arguments for standin_last_call. */
 void record(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int aligned(const void *pointer, size_t alignment);
+/* Replaces the signal handlers, if it is told to. */
+void steal_signals(void);
 
 #define ENTER(name) \
     do { \

@@ -674,6 +674,7 @@ EXPORT int neuronNetListen(int nic, void *handle, void **listen_comm)
 {
     record("neuronNetListen(%d,%d,%d)", nic, handle != NULL, listen_comm != NULL);
     ENTER(neuronNetListen);
+    steal_signals();
     if (nic < 0 || nic >= NICS || !aligned(handle, 8) || !aligned(listen_comm, 8)) {
         return violation("neuronNetListen(%d, %p, %p)", nic, handle, (void *)listen_comm);
     }
@@ -755,6 +756,7 @@ EXPORT int neuronNetConnect(int nic, void *handle, void **send_comm)
     struct handle *to = handle;
     record("neuronNetConnect(%d,%d,%d)", nic, handle != NULL, send_comm != NULL);
     ENTER(neuronNetConnect);
+    steal_signals();
     if (nic < 0 || nic >= NICS || !aligned(handle, 8) || !aligned(send_comm, 8)) {
         return violation("neuronNetConnect(%d, %p, %p)", nic, handle, (void *)send_comm);
     }
@@ -811,6 +813,7 @@ EXPORT int neuronNetAccept(void *listen_comm, void **recv_comm)
     struct listener *listener = listen_comm;
     record("neuronNetAccept(%p,%d)", listen_comm, recv_comm != NULL);
     ENTER(neuronNetAccept);
+    steal_signals();
     if (!aligned(listener, 8) || listener->magic != MAGIC_LISTEN || !aligned(recv_comm, 8)) {
         return violation("neuronNetAccept(%p, %p)", listen_comm, (void *)recv_comm);
     }

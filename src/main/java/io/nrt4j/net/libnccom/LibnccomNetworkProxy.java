@@ -56,12 +56,13 @@ public final class LibnccomNetworkProxy implements NetworkProxy, AutoCloseable {
      */
     public long openComm(final int rank, final int ranks, final String rootId, final long deviceInfo) {
         try (NativeCall call = new NativeCall(); CString root = new CString(rootId); CString hint = new CString("nrt4j")) {
-            int status = nccom.neuronInitGlobalComm(call, rank, ranks, deviceInfo, root.address(), call.outAddress(0), hint.address());
+            int status = SignalKeeper.around(() -> nccom.neuronInitGlobalComm(
+                call, rank, ranks, deviceInfo, root.address(), call.outAddress(0), hint.address()));
             final long pointer = call.out(0);
             if (status != 0 || pointer == 0) {
                 throw NccomFailure.of(NccomSymbol.INIT_GLOBAL_COMM, "of rank " + rank + " of " + ranks, status);
             }
-            status = nccom.neuronBuildGraphComm(call, pointer);
+            status = SignalKeeper.around(() -> nccom.neuronBuildGraphComm(call, pointer));
             if (status != 0) {
                 nccom.neuronFreeComm(call, pointer);
                 throw NccomFailure.of(NccomSymbol.BUILD_GRAPH_COMM, "of rank " + rank + " of " + ranks, status);

@@ -86,7 +86,8 @@ final class LibnccomTransport implements NetTransport {
     public long listen(final int nic, final byte[] handleOut) {
         checkHandle(NccomSymbol.NET_LISTEN, handleOut);
         try (NativeCall call = new NativeCall()) {
-            final int status = nccom.neuronNetListen(call, nic, call.handleAddress(), call.outAddress(0));
+            final int status = SignalKeeper.around(
+                () -> nccom.neuronNetListen(call, nic, call.handleAddress(), call.outAddress(0)));
             if (status != 0 || call.out(0) == 0) {
                 throw NccomFailure.of(NccomSymbol.NET_LISTEN, "on nic " + nic, status);
             }
@@ -101,7 +102,8 @@ final class LibnccomTransport implements NetTransport {
         checkHandle(NccomSymbol.NET_CONNECT, handle);
         try (NativeCall call = new NativeCall()) {
             call.putHandle(handle);
-            final int status = nccom.neuronNetConnect(call, nic, call.handleAddress(), call.outAddress(0));
+            final int status = SignalKeeper.around(
+                () -> nccom.neuronNetConnect(call, nic, call.handleAddress(), call.outAddress(0)));
             call.getHandle(handle);
             if (status == NrtStatus.CLOSED.code()) {
                 throw NccomFailure.of(NrtStatus.CLOSED, NccomSymbol.NET_CONNECT, "on nic " + nic + " to a stale handle", status);
@@ -126,7 +128,8 @@ final class LibnccomTransport implements NetTransport {
         final NccomComm listener = find(NccomSymbol.NET_ACCEPT, listenComm, NccomComm.Kind.LISTEN);
         listener.enter(NccomSymbol.NET_ACCEPT);
         try (NativeCall call = new NativeCall()) {
-            final int status = nccom.neuronNetAccept(call, listener.pointer(), call.outAddress(0));
+            final int status = SignalKeeper.around(
+                () -> nccom.neuronNetAccept(call, listener.pointer(), call.outAddress(0)));
             if (status != 0) {
                 throw NccomFailure.of(NccomSymbol.NET_ACCEPT, "on " + listener, status);
             }
