@@ -4,6 +4,8 @@
 #   scripts/bench.sh                        all, 3 forks
 #   scripts/bench.sh -f 1 HotPath           1 fork, benchmarks whose name matches a regular expression
 #   scripts/bench.sh -- -wi 2 -i 3          everything after -- goes to JMH as it is
+#   scripts/bench.sh --check                exit code 1 when the hot path exceeds its limits (8 B: 3 times the control, 1 MiB: 1.05
+#                                           times, by the best iterations; less than a byte allocated); also with --footprint
 #   scripts/bench.sh --footprint            2,048 pairs in 512 MB of heap, and processor time while idle and while waiting
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -12,6 +14,7 @@ set -euo pipefail
 forks=3
 pattern='io\.nrt4j\.'
 footprint=no
+check=()
 jmh_options=()
 while [ $# -gt 0 ]; do
     case "$1" in
@@ -21,6 +24,7 @@ while [ $# -gt 0 ]; do
             shift
             ;;
         --footprint) footprint=yes ;;
+        --check) check=(--check) ;;
         -h | --help)
             sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"
             exit 0
@@ -47,6 +51,7 @@ classpath="$ROOT/$build/test-classes:$ROOT/$build/classes:$(cat "$ROOT/$build/cl
 quiet=(-Dorg.slf4j.simpleLogger.defaultLogLevel=warn)
 
 if [ "$footprint" = yes ]; then
-    exec "$JAVA_HOME/bin/java" -Xmx512m "${quiet[@]}" -cp "$classpath" io.nrt4j.sendrecv.FootprintProbe
+    exec "$JAVA_HOME/bin/java" -Xmx512m "${quiet[@]}" -cp "$classpath" io.nrt4j.sendrecv.FootprintProbe "${check[@]}"
 fi
-exec "$JAVA_HOME/bin/java" "${quiet[@]}" -cp "$classpath" io.nrt4j.sendrecv.BenchmarkRunner "$pattern" "$forks" "${jmh_options[@]}"
+exec "$JAVA_HOME/bin/java" "${quiet[@]}" -cp "$classpath" io.nrt4j.sendrecv.BenchmarkRunner "${check[@]}" \
+    "$pattern" "$forks" "${jmh_options[@]}"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds and tests everything: the whole 'mvn verify' on the baseline JDK (17), then the tests on JDK 25 where there is one.
-# Ends with Surefire's own summary lines, the baseline's last.
+# Ends with the names of the tests that were skipped and Surefire's own summary lines, the baseline's last.
 #
 #   scripts/test.sh            everything
 #   scripts/test.sh --quick    without the tests that take long, and on the baseline only
@@ -43,6 +43,24 @@ summary() {
     sed -n 's/^\[[A-Z]*\] \(Tests run: [0-9]*, Failures: [0-9]*, Errors: [0-9]*, Skipped: [0-9]*\)$/\1/p' "$logs/$1" | tail -n 1
 }
 
+# Names of the tests that Surefire skipped, from its XML reports in a build directory, so that no skip goes unseen.
+skipped() {
+    local reports=("$ROOT/$1"/surefire-reports/TEST-*.xml)
+    [ -f "${reports[0]}" ] || return 0
+    awk '
+        /<testcase / {
+            name = $0; sub(/.* name="/, "", name); sub(/".*/, "", name)
+            class = $0; sub(/.* classname="/, "", class); sub(/".*/, "", class)
+        }
+        /<skipped/ {
+            why = ""
+            if ($0 ~ /<skipped[^>]* message="/) {
+                why = $0; sub(/.*<skipped[^>]* message="/, "", why); sub(/".*/, "", why); why = ": " why
+            }
+            print "SKIPPED: " class "." name why
+        }' "${reports[@]}"
+}
+
 # The runnable jar must start, and say nothing on standard error.
 try_jar() {
     local home="$1" jar noise
@@ -78,6 +96,8 @@ else
 fi
 
 printf '\n'
+skipped target
+[ ! -f "$logs/newest" ] || skipped target/java25
 [ ! -f "$logs/newest" ] || printf 'Java %s:\n%s\n' "$(jdk_version "$newest")" "$(summary newest)"
 [ "$failed" = no ] || printf 'FAILED, see above\n'
 printf 'Java %s:\n%s\n' "$(jdk_version "$baseline")" "$(summary baseline)"

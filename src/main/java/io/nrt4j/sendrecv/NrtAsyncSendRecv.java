@@ -13,6 +13,7 @@ import java.util.Arrays;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -47,7 +48,7 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
 
     private final NrtConfig config;
     private final NanoClock clock;
-    private final boolean startThreads;
+    private final Consumer<LncContext> starter;
     private final EngineServices services;
     private final AtomicReferenceArray<LncContext> contexts = new AtomicReferenceArray<>(NrtConfig.MAX_LNCS);
     private final LncStatus[] statuses = new LncStatus[NrtConfig.MAX_LNCS];
@@ -71,15 +72,15 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
      * @param provider makes the transport at the first {@link #init}.
      */
     public NrtAsyncSendRecv(final NrtConfig config, final NetTransportProvider provider) {
-        this(config, provider, NanoClock.SYSTEM, true);
+        this(config, provider, NanoClock.SYSTEM, LncContext::start);
     }
 
-    /** For tests: with a clock of their own, and service threads that they play themselves. */
+    /** For tests: with a clock of their own, and service threads that they play themselves or that do not start. */
     NrtAsyncSendRecv(
-        final NrtConfig config, final NetTransportProvider provider, final NanoClock clock, final boolean startThreads) {
+        final NrtConfig config, final NetTransportProvider provider, final NanoClock clock, final Consumer<LncContext> starter) {
         this.config = Objects.requireNonNull(config, "config");
         this.clock = clock;
-        this.startThreads = startThreads;
+        this.starter = starter;
         services = new EngineServices(config, Objects.requireNonNull(provider, "provider"), clock);
         Arrays.fill(statuses, LncStatus.UNINITIALIZED);
         Arrays.setAll(initLocks, lnc -> new ReentrantLock());
@@ -163,9 +164,7 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
             final long deadlineNs = startNs + config.initTimeout().toNanos();
             context = new LncContext(
                 this, lnc, config, services.transport(), services.rendezvous(deadlineNs), clock, deadlineNs);
-            if (startThreads) {
-                context.start();
-            }
+            starter.accept(context);
             contexts.set(lnc, context);
             statuses[lnc] = LncStatus.INITIALIZED;
             LOG.info("lnc {} is initialised over {}", lnc, services.transport().name());
@@ -458,7 +457,8 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
     }
 
     /**
-     * Why the calling thread's last failed call on this instance failed.
+     * Why the calling thread's last failed call on this instance failed. A call that succeeds leaves it as it is, like C's
+     * {@code errno}: ask after a status other than SUCCESS.
      *
      * @return one line; empty when none of its calls failed.
      */

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** The worker's thread: its name, its sleep, its wake-ups, its end. */
-@Timeout(value = 120, unit = TimeUnit.SECONDS)
+@Timeout(value = 300, unit = TimeUnit.SECONDS) // a hundred thousand wake-ups take their time on a busy machine
 class WorkerTest {
     private final ProxyRig rig = ProxyRig.threaded();
 
