@@ -13,6 +13,7 @@ module io.nrt4j {
 
     exports io.nrt4j;
     exports io.nrt4j.net;
+    exports io.nrt4j.net.libnccom;
     exports io.nrt4j.net.loopback;
     exports io.nrt4j.net.opfifo;
     exports io.nrt4j.proxy;
@@ -22,5 +23,6 @@ module io.nrt4j {
 
     provides io.nrt4j.net.NetTransportProvider with
         io.nrt4j.net.libfabric.LibfabricProvider,
+        io.nrt4j.net.libnccom.LibnccomProvider,
         io.nrt4j.net.loopback.LoopbackTransportProvider;
 }

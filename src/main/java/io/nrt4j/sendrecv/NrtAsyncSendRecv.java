@@ -2,6 +2,7 @@ package io.nrt4j.sendrecv;
 
 import io.nrt4j.IpLiteral;
 import io.nrt4j.NrtConfig;
+import io.nrt4j.NrtSetting;
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.NrtTensor;
@@ -141,10 +142,10 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
     private String closedGate(final int lnc) {
         if (!config.asyncSendRecvEnabled()) {
             return "asynchronous send and receive is not enabled: set "
-                + NrtConfig.Setting.ASYNC_SENDRECV_ENABLED.variable() + "=1";
+                + NrtSetting.ASYNC_SENDRECV_ENABLED.variable() + "=1";
         }
         if (config.bootstrapPort() == 0) {
-            return "no port for the key-value store: set " + NrtConfig.Setting.BOOTSTRAP_PORT.variable()
+            return "no port for the key-value store: set " + NrtSetting.BOOTSTRAP_PORT.variable()
                 + " to the same free port on every host";
         }
         return switch (statuses[lnc]) {

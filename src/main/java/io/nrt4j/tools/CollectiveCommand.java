@@ -1,6 +1,7 @@
 package io.nrt4j.tools;
 
 import io.nrt4j.NrtConfig;
+import io.nrt4j.NrtSetting;
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.net.NetTransportProvider;
@@ -133,10 +134,10 @@ final class CollectiveCommand implements Callable<Integer> {
             builder.transport(transport);
         }
         if (ranksPerProxy != null) {
-            builder.set(NrtConfig.Setting.RANKS_PER_NETWORK_PROXY, ranksPerProxy.toString());
+            builder.set(NrtSetting.RANKS_PER_NETWORK_PROXY, ranksPerProxy.toString());
         }
         if (spin) {
-            builder.set(NrtConfig.Setting.ONE_THREAD_PER_CORE, "true");
+            builder.set(NrtSetting.ONE_THREAD_PER_CORE, "true");
         }
         return builder.build();
     }

@@ -1,6 +1,7 @@
 package io.nrt4j.tools;
 
 import io.nrt4j.NrtConfig;
+import io.nrt4j.NrtSetting;
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.sendrecv.NrtAsyncSendRecv;
@@ -78,7 +79,7 @@ final class EmbeddedPair<R> {
         return engines.create(options.config(port)
             .kvBindAddress(ip)
             .kvLockDirectory(folder(locks.resolve(ip)))
-            .set(NrtConfig.Setting.HOST_NAME, name)
+            .set(NrtSetting.HOST_NAME, name)
             .build());
     }
 

@@ -1,6 +1,7 @@
 package io.nrt4j.tools;
 
 import io.nrt4j.NrtConfig;
+import io.nrt4j.NrtSetting;
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.net.NetTransportProvider;
@@ -110,7 +111,7 @@ final class PeerOptions {
         try {
             config = config(port()).build();
             require(spec, embedded() || config.bootstrapPort() != 0, "two processes need a port: give --port, or set "
-                + NrtConfig.Setting.BOOTSTRAP_PORT.variable());
+                + NrtSetting.BOOTSTRAP_PORT.variable());
             require(spec, embedded() || !config.transport().equals(ONE_JVM_TRANSPORT), "the transport " + ONE_JVM_TRANSPORT
                 + " joins engines of one process only; with --peer or --listen take another one (--transport), see 'nrt4j info'");
             provider = NetTransports.byName(config.transport());

@@ -3,7 +3,7 @@ package io.nrt4j.sendrecv;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nrt4j.NrtConfig;
-import io.nrt4j.NrtConfig.Setting;
+import io.nrt4j.NrtSetting;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.NrtTensor;
 import io.nrt4j.testing.Await;
@@ -57,8 +57,8 @@ class FabricEngineTest {
     }
 
     private static NrtConfig.Builder over(final NrtConfig.Builder builder, final String provider) {
-        return builder.transport("libfabric").set(Setting.LIBFABRIC_PROVIDER, provider)
-            .set(Setting.LIBFABRIC_ADDRESS, NeedsLibfabric.addressOf(provider));
+        return builder.transport("libfabric").set(NrtSetting.LIBFABRIC_PROVIDER, provider)
+            .set(NrtSetting.LIBFABRIC_ADDRESS, NeedsLibfabric.addressOf(provider));
     }
 
     private NrtTensor tensor(final long bytes) {

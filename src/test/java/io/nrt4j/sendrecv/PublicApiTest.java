@@ -3,6 +3,7 @@ package io.nrt4j.sendrecv;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nrt4j.NrtConfig;
+import io.nrt4j.NrtSetting;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.NrtTensor;
 import io.nrt4j.Placement;
@@ -397,7 +398,7 @@ class PublicApiTest {
 
     @Test
     void aDeviceTensorMustBeOnTheDeviceOfTheLnc() {
-        final NrtAsyncSendRecv a = rig.engine(builder -> builder.set(NrtConfig.Setting.VTPB_INDEX, "0=5"), null);
+        final NrtAsyncSendRecv a = rig.engine(builder -> builder.set(NrtSetting.VTPB_INDEX, "0=5"), null);
         EngineRig.init(a, 0);
         final NrtAsyncSendRecv b = rig.initialised(1);
         final EngineRig.Pair pair = EngineRig.connect(a, 0, b, 1);

@@ -2,7 +2,7 @@ package io.nrt4j.sendrecv;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.nrt4j.NrtConfig.Setting;
+import io.nrt4j.NrtSetting;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.NrtTensor;
 import io.nrt4j.concurrent.NanoClock;
@@ -88,7 +88,7 @@ class TimeLimitsTest {
     @Test
     void aFlushThatNeverEndsAnswersTimeout() {
         final FaultPlan plan = new FaultPlan();
-        final NrtAsyncSendRecv a = rig.engine(builder -> builder.set(Setting.FLUSH_TIMEOUT_MS, "50"), plan);
+        final NrtAsyncSendRecv a = rig.engine(builder -> builder.set(NrtSetting.FLUSH_TIMEOUT_MS, "50"), plan);
         EngineRig.init(a, 0);
         assertThat(a.flush(0)).isEqualTo(NrtStatus.SUCCESS);
         plan.neverComplete(Operation.IFLUSH, 1);
@@ -109,7 +109,7 @@ class TimeLimitsTest {
     @Test
     void flushesThatTimedOutDoNotUseTheTransportUp() {
         final FaultPlan plan = new FaultPlan();
-        final NrtAsyncSendRecv a = rig.engine(builder -> builder.set(Setting.FLUSH_TIMEOUT_MS, "5"), plan);
+        final NrtAsyncSendRecv a = rig.engine(builder -> builder.set(NrtSetting.FLUSH_TIMEOUT_MS, "5"), plan);
         EngineRig.init(a, 0);
         for (int outage = 0; outage < 8; outage++) {
             plan.neverComplete(Operation.IFLUSH, 20);
@@ -166,7 +166,7 @@ class TimeLimitsTest {
     @Test
     void initFailsWithItsCauseAndMayBeTriedAgain() {
         final FaultPlan plan = new FaultPlan();
-        final NrtAsyncSendRecv a = rig.engine(builder -> builder.set(Setting.INIT_TIMEOUT_MS, "300"), plan);
+        final NrtAsyncSendRecv a = rig.engine(builder -> builder.set(NrtSetting.INIT_TIMEOUT_MS, "300"), plan);
         plan.fail(Operation.REG_MR, 1, "no device memory can be registered");
         assertThat(a.init(0)).isEqualTo(NrtStatus.FAILURE);
         assertThat(a.lastError()).contains("flush buffer of lnc 0").contains("no device memory can be registered");

@@ -2,6 +2,7 @@ package io.nrt4j.net.libfabric;
 
 import io.nrt4j.IpLiteral;
 import io.nrt4j.NrtConfig;
+import io.nrt4j.NrtSetting;
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
 import java.net.InetAddress;
@@ -124,7 +125,7 @@ record FabricSelection(Libfabric.InfoList infos, FabricInfo info, InetAddress co
                 }
                 known.add(network.getName() + own.stream().map(InetAddress::getHostAddress).toList());
             }
-            throw new NrtException(NrtStatus.INVALID, NrtConfig.Setting.LIBFABRIC_ADDRESS.variable() + "='" + setting
+            throw new NrtException(NrtStatus.INVALID, NrtSetting.LIBFABRIC_ADDRESS.variable() + "='" + setting
                 + "' is neither an address of this host nor an interface with one; there is " + String.join(", ", known));
         } catch (final SocketException ex) {
             throw new NrtException(NrtStatus.FAILURE, "cannot list the network interfaces: " + ex.getMessage(), ex);

@@ -1,5 +1,6 @@
 package io.nrt4j.net.libfabric;
 
+import io.nrt4j.NrtSetting;
 import static io.nrt4j.net.libfabric.FabricPair.complete;
 import static io.nrt4j.net.libfabric.FabricPair.irecv;
 import static io.nrt4j.net.libfabric.FabricPair.isend;
@@ -86,7 +87,7 @@ class FabricFaultTest {
                 });
                 answer.start();
                 try (LibfabricTransport local = new LibfabricTransport(io.nrt4j.NrtConfig.builder()
-                    .set(io.nrt4j.NrtConfig.Setting.LIBFABRIC_ADDRESS, "127.0.0.1").build())) {
+                    .set(io.nrt4j.NrtSetting.LIBFABRIC_ADDRESS, "127.0.0.1").build())) {
                     assertThatThrownBy(() -> connectUntilItFails(local, handleOf(new InetSocketAddress(here, port))))
                         .isInstanceOfSatisfying(NrtException.class, ex -> assertThat(ex.status()).isEqualTo(NrtStatus.CLOSED))
                         .hasMessageContaining("foreign");

@@ -3,6 +3,7 @@ package io.nrt4j.net.libfabric;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nrt4j.NrtConfig;
+import io.nrt4j.NrtSetting;
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtTensor;
 import io.nrt4j.Placement;
@@ -26,7 +27,7 @@ final class FabricPair implements AutoCloseable {
     static NrtConfig config(final String provider) {
         return NrtConfig.builder(System.getProperties().stringPropertyNames().stream().filter(name -> name.startsWith("nrt4j.libfabric."))
                 .collect(java.util.stream.Collectors.toMap(name -> name, System::getProperty)), System.getenv())
-            .set(NrtConfig.Setting.LIBFABRIC_PROVIDER, provider).build();
+            .set(NrtSetting.LIBFABRIC_PROVIDER, provider).build();
     }
 
     /** Skips a test, visibly, when libfabric is not installed. */

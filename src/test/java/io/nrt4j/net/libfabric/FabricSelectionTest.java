@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nrt4j.NrtConfig;
+import io.nrt4j.NrtSetting;
 import io.nrt4j.NrtException;
 import io.nrt4j.net.NetTransport;
 import io.nrt4j.net.NetTransports;
@@ -19,8 +20,8 @@ class FabricSelectionTest {
     }
 
     private static NrtConfig config(final String provider, final String address) {
-        return NrtConfig.builder(Map.of(), Map.of()).set(NrtConfig.Setting.LIBFABRIC_PROVIDER, provider)
-            .set(NrtConfig.Setting.LIBFABRIC_ADDRESS, address).build();
+        return NrtConfig.builder(Map.of(), Map.of()).set(NrtSetting.LIBFABRIC_PROVIDER, provider)
+            .set(NrtSetting.LIBFABRIC_ADDRESS, address).build();
     }
 
     @Test
@@ -31,7 +32,7 @@ class FabricSelectionTest {
     @Test
     void anAbsentLibrarySaysWhatToInstall() {
         final NrtConfig config = NrtConfig.builder(Map.of(), Map.of())
-            .set(NrtConfig.Setting.LIBFABRIC_PATH, "/nowhere/libfabric.so.1").build();
+            .set(NrtSetting.LIBFABRIC_PATH, "/nowhere/libfabric.so.1").build();
         final LibfabricProvider provider = new LibfabricProvider();
         assertThat(provider.unavailabilityCause(config)).contains("/nowhere/libfabric.so.1").contains("apt-get install libfabric1");
         assertThat(provider.describe(config)).contains("apt-get install libfabric1");

@@ -1,6 +1,7 @@
 package io.nrt4j.net.libfabric;
 
 import io.nrt4j.NrtConfig;
+import io.nrt4j.NrtSetting;
 import io.nrt4j.NrtTensor;
 import io.nrt4j.net.NetTransport;
 import java.io.DataInputStream;
@@ -36,8 +37,8 @@ final class FabricYardstick {
         iterations = Integer.parseInt(args[5]);
         warmUp = Integer.parseInt(args[6]);
         window = Integer.parseInt(args[7]);
-        transport = new LibfabricProvider().create(NrtConfig.builder().set(NrtConfig.Setting.LIBFABRIC_PROVIDER, args[1])
-            .set(NrtConfig.Setting.LIBFABRIC_ADDRESS, args[2]).build());
+        transport = new LibfabricProvider().create(NrtConfig.builder().set(NrtSetting.LIBFABRIC_PROVIDER, args[1])
+            .set(NrtSetting.LIBFABRIC_ADDRESS, args[2]).build());
         final byte[] mine = new byte[NetTransport.HANDLE_BYTES];
         final byte[] theirs = new byte[NetTransport.HANDLE_BYTES];
         final long listen = transport.listen(0, mine);
