@@ -6,13 +6,11 @@ import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.sendrecv.NrtAsyncSendRecv;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Comparator;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletionService;
 import java.util.concurrent.ExecutionException;
@@ -23,7 +21,6 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Function;
-import java.util.stream.Stream;
 
 /**
  * Both ends of a command in this JVM: two engines as two hosts, each with a key-value server at a loopback address of its own
@@ -66,7 +63,7 @@ final class EmbeddedPair<R> {
             final PeerLink linkB = link(hostB, options.peerLnc(), ipA, options.lnc());
             return runBoth(() -> first.apply(linkA), () -> second.apply(linkB));
         } finally {
-            deleteQuietly(locks);
+            ScratchFolders.deleteQuietly(locks);
         }
     }
 
@@ -165,7 +162,7 @@ final class EmbeddedPair<R> {
 
     private static Path temporaryFolder() {
         try {
-            return Files.createTempDirectory("nrt4j-pair-");
+            return ScratchFolders.create(null, "nrt4j-pair-");
         } catch (final IOException ex) {
             throw new NrtException(NrtStatus.FAILURE, "cannot make a temporary folder: " + ex, ex);
         }
@@ -176,14 +173,6 @@ final class EmbeddedPair<R> {
             return Files.createDirectories(path);
         } catch (final IOException ex) {
             throw new NrtException(NrtStatus.FAILURE, "cannot make the folder '" + path + "': " + ex, ex);
-        }
-    }
-
-    private static void deleteQuietly(final Path folder) {
-        try (Stream<Path> paths = Files.walk(folder)) {
-            paths.sorted(Comparator.reverseOrder()).forEach(path -> path.toFile().delete());
-        } catch (final IOException | UncheckedIOException ex) {
-            folder.toFile().deleteOnExit();
         }
     }
 }

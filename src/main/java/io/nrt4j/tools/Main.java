@@ -89,6 +89,15 @@ public final class Main implements Callable<Integer> {
             .addSubcommand(new InfoCommand());
         return commands
             .setCaseInsensitiveEnumValuesAllowed(true)
+            .setParameterExceptionHandler((ex, parsed) -> {
+                final CommandLine command = ex.getCommandLine();
+                final PrintWriter err = command.getErr();
+                err.println("nrt4j: " + ex.getMessage());
+                CommandLine.UnmatchedArgumentException.printSuggestions(ex, err);
+                err.println("see '" + command.getCommandSpec().qualifiedName() + " --help'");
+                err.flush();
+                return USAGE;
+            })
             .setExecutionExceptionHandler((ex, commandLine, parsed) -> {
                 final PrintWriter err = commandLine.getErr();
                 err.println("nrt4j: " + (ex.getMessage() == null ? ex : ex.getMessage()));

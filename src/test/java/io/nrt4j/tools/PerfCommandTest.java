@@ -167,6 +167,6 @@ class PerfCommandTest {
         final CommandRun run = CommandRun.of((Object[]) line.split(" "));
 
         assertThat(run.exitCode()).as(run.err()).isEqualTo(2);
-        assertThat(run.err()).contains("Usage: nrt4j perf");
+        assertThat(run.err()).contains("nrt4j perf --help");
     }
 }
