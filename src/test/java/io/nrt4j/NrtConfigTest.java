@@ -29,7 +29,9 @@ class NrtConfigTest {
         Map.entry(NrtSetting.CLOSE_TIMEOUT_MS, "14"), Map.entry(NrtSetting.INIT_TIMEOUT_MS, "15"),
         Map.entry(NrtSetting.KV_BIND_ADDRESS, "127.0.0.1"), Map.entry(NrtSetting.KV_SECRET, "hush"),
         Map.entry(NrtSetting.KV_LOCK_DIRECTORY, "/var/lock"), Map.entry(NrtSetting.HOST_NAME, "node-7"),
-        Map.entry(NrtSetting.VTPB_INDEX, "5=1,6=0"), Map.entry(NrtSetting.LIBNCCOM_MEMORY_TYPE, "1")));
+        Map.entry(NrtSetting.VTPB_INDEX, "5=1,6=0"), Map.entry(NrtSetting.LIBFABRIC_PATH, "/opt/libfabric.so.1"),
+        Map.entry(NrtSetting.LIBFABRIC_PROVIDER, "tcp;ofi_rxm"), Map.entry(NrtSetting.LIBFABRIC_ADDRESS, "eth0"),
+        Map.entry(NrtSetting.LIBNCCOM_MEMORY_TYPE, "1")));
 
     private static NrtConfig.Builder builder() {
         return NrtConfig.builder(Map.of(), Map.of());
@@ -98,6 +100,7 @@ class NrtConfigTest {
         assertThat(config.kvSecret()).isEmpty();
         assertThat(config.kvLockDirectory()).isEqualTo(Path.of(System.getProperty("java.io.tmpdir")));
         assertThat(config.hostName()).isNotBlank();
+        assertThat(List.of(config.libfabricPath(), config.libfabricProvider(), config.libfabricAddress())).containsOnly("");
         assertThat(config.vtpbIndex(0)).isZero();
         assertThat(config.vtpbIndex(127)).isEqualTo(127);
     }
@@ -125,6 +128,9 @@ class NrtConfigTest {
         assertThat(config.kvSecret()).isEqualTo("hush");
         assertThat(config.kvLockDirectory()).isEqualTo(Path.of("/var/lock"));
         assertThat(config.hostName()).isEqualTo("node-7");
+        assertThat(config.libfabricPath()).isEqualTo("/opt/libfabric.so.1");
+        assertThat(config.libfabricProvider()).isEqualTo("tcp;ofi_rxm");
+        assertThat(config.libfabricAddress()).isEqualTo("eth0");
         assertThat(List.of(config.vtpbIndex(4), config.vtpbIndex(5), config.vtpbIndex(6))).containsExactly(4, 1, 0);
     }
 
@@ -166,7 +172,9 @@ class NrtConfigTest {
         "CONNECT_TIMEOUT_MS|1s", "CONNECT_TIMEOUT_MS|``", "FLUSH_TIMEOUT_MS|0", "CLOSE_TIMEOUT_MS|0", "INIT_TIMEOUT_MS|0",
         "KV_BIND_ADDRESS|localhost", "KV_BIND_ADDRESS|``", "KV_BIND_ADDRESS|256.0.0.1", "HOST_NAME|a b",
         "VTPB_INDEX|1", "VTPB_INDEX|1=", "VTPB_INDEX|=1", "VTPB_INDEX|128=0", "VTPB_INDEX|0=128", "VTPB_INDEX|1=2=3", "VTPB_INDEX|1=2,",
-        "VTPB_INDEX|1=2,1=3"})
+        "VTPB_INDEX|1=2,1=3", "LIBFABRIC_PROVIDER|tcp,shm", "LIBFABRIC_PROVIDER|tcp ofi_rxm", "LIBFABRIC_PROVIDER|../tcp",
+        "LIBFABRIC_PROVIDER|xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", "LIBFABRIC_ADDRESS|10.0.0.1/24",
+        "LIBFABRIC_ADDRESS|eth 0", "LIBFABRIC_ADDRESS|10.0.0.1,10.0.0.2", "LIBFABRIC_ADDRESS|[::1]"})
     void whatCannotBeIsRefusedWithNameValueAndWhatIsAllowed(final NrtSetting setting, final String text) {
         assertThatThrownBy(() -> builder().set(setting, text).build()).isInstanceOf(NrtException.class)
             .hasMessageContaining(setting.variable() + "='" + text + "' (code)").hasMessageContaining("is not allowed: allowed is ")
@@ -176,7 +184,9 @@ class NrtConfigTest {
     @ParameterizedTest
     @CsvSource(delimiter = '|', quoteCharacter = '`', value = {"ROOT_COMM_ID|[::1]:80", "ROOT_COMM_ID|10.0.0.1:65535",
         "LOW_LATENCY_CPU_AFFINITY|1023", "LOW_LATENCY_CPU_AFFINITY|0x3C", "CONNECT_TIMEOUT_MS|0", "CONNECT_TIMEOUT_MS|86400000",
-        "FLUSH_TIMEOUT_MS|1", "KV_BIND_ADDRESS|::", "HOST_NAME|``", "VTPB_INDEX|0=127,127=0"})
+        "FLUSH_TIMEOUT_MS|1", "KV_BIND_ADDRESS|::", "HOST_NAME|``", "VTPB_INDEX|0=127,127=0",
+        "LIBFABRIC_PROVIDER|tcp;ofi_rxm", "LIBFABRIC_PROVIDER|^sockets", "LIBFABRIC_PROVIDER|``", "LIBFABRIC_ADDRESS|eth0.100",
+        "LIBFABRIC_ADDRESS|fe80::1%eth0", "LIBFABRIC_ADDRESS|``", "LIBFABRIC_PATH|/opt/amazon/efa/lib64/libfabric.so.1"})
     void whatIsJustAllowedIsTaken(final NrtSetting setting, final String text) {
         assertThat(line(builder().set(setting, text).build(), setting)).contains("=" + text + " ");
     }

@@ -28,7 +28,7 @@ import picocli.CommandLine.Spec;
     versionProvider = Main.Version.class,
     sortOptions = false)
 final class PerfCommand implements Callable<Integer> {
-    private static final long PING_PONG_BYTES = 1L << 30;
+    private static final long PING_PONG_BYTES = 256L << 20;
     private static final long MIN_ROUND_TRIPS = 200;
     private static final long MAX_ROUND_TRIPS = 20_000;
     private static final long BANDWIDTH_BYTES = 2L << 30;
