@@ -8,7 +8,7 @@
 #
 #   scripts/test.sh            everything
 #   scripts/test.sh --all      the tests that take long on JDK 25, too
-#   scripts/test.sh --quick    without the tests that take long, and on the baseline only
+#   scripts/test.sh --quick    without the tests that take long and the stress tests, and on the baseline only
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/lib.sh"
@@ -126,6 +126,14 @@ elif [ "$newest" = "$baseline" ]; then
 else
     run_maven newest "$newest" test -DbuildDirectory=target/java25 "${newest_options[@]}"
     try_jar "$newest"
+fi
+
+# The stress tests' selection, on the baseline.
+if [ "$quick" = yes ]; then
+    printf '\nSKIP: stress tests (--quick)\n'
+else
+    printf '\n== Stress tests\n'
+    "$ROOT/scripts/jcstress.sh" --quick --jdk "$baseline" || failed=yes
 fi
 
 printf '\n'

@@ -230,6 +230,11 @@ public final class KvServer implements AutoCloseable {
         return ended.await(timeoutMs, TimeUnit.MILLISECONDS);
     }
 
+    /** What the server's thread does between two duty cycles, for tests that play it. */
+    IdleStrategy waiting() {
+        return idle;
+    }
+
     /** One duty cycle: who is ready, who is overdue. Returns how much was done. */
     int doWork() {
         try {

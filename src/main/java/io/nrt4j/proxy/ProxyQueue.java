@@ -58,6 +58,7 @@ public final class ProxyQueue {
     private int freedSeen;
     /** A task of a freed communicator was taken over after its sweep. The worker's own. */
     private boolean sweepDue;
+    private final IdleStrategy waiting;
     private final AgentThread worker;
     /** Written by the worker before its first pass. */
     private volatile int tid;
@@ -79,7 +80,8 @@ public final class ProxyQueue {
         this.gid = gid;
         this.spins = spins;
         this.cpus = cpus;
-        worker = new AgentThread(new Worker(), new Waiting(), this::onWorkerFailure);
+        waiting = new Waiting();
+        worker = new AgentThread(new Worker(), waiting, this::onWorkerFailure);
     }
 
     /** Starts the worker; RESOURCE when the system gives no thread. Ports {@code enc_proxy_queue::start} 0x1ce4d0. */
@@ -100,6 +102,11 @@ public final class ProxyQueue {
      */
     boolean stop(final long timeout, final TimeUnit unit) {
         return worker.close(timeout, unit);
+    }
+
+    /** What the worker does between two passes, for tests that play it. */
+    IdleStrategy waiting() {
+        return waiting;
     }
 
     /** Whether the worker's thread runs. */
