@@ -2,6 +2,7 @@ package io.nrt4j.tools;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.nrt4j.testing.Await;
 import io.nrt4j.testing.ChildJvm;
 import io.nrt4j.testing.NeedsLibfabric;
 import java.io.IOException;
@@ -103,8 +104,9 @@ class TwoHostsTransferTest {
         // One names its interface, the other its address; the provider is the one that is chosen by default.
         try (ChildJvm receiver = start(hostB, linkB, IP_A, true, List.of("--out", temp.resolve("out").toString()));
             ChildJvm sender = start(hostA, IP_A, IP_B, false, List.of(file.toString()))) {
-            assertThat(sender.exitCode(LIMIT)).as("%s", sender.lines()).isZero();
-            assertThat(receiver.exitCode(LIMIT)).as("%s", receiver.lines()).isZero();
+            Await.until(LIMIT, () -> sender.lines() + "\n" + receiver.lines(), () -> !sender.isAlive() && !receiver.isAlive());
+            assertThat(List.of(sender.exitCode(LIMIT), receiver.exitCode(LIMIT)))
+                .as("sender: %s%nreceiver: %s", sender.lines(), receiver.lines()).containsExactly(0, 0);
             for (final ChildJvm end : List.of(sender, receiver)) {
                 assertThat(end.lines()).contains("         SHA-256 sent     " + sum, "         SHA-256 received " + sum);
             }
