@@ -48,6 +48,13 @@ class TwoHostsTransferTest {
             System.out.println("SKIP: no two network namespaces (needs root and ip of iproute2): " + refusal);
         }
         Assumptions.assumeTrue(refusal == null, () -> "no network namespaces: " + refusal);
+        // The kernel raises the carrier later, and libfabric does not offer an interface before.
+        Await.until(LIMIT, () -> said(linkIn(hostA, linkA)) + said(linkIn(hostB, linkB)),
+            () -> said(linkIn(hostA, linkA)).contains("state UP") && said(linkIn(hostB, linkB)).contains("state UP"));
+    }
+
+    private static List<String> linkIn(final String host, final String link) {
+        return List.of("-n", host, "link", "show", "dev", link);
     }
 
     private String firstRefusal() {
@@ -70,18 +77,30 @@ class TwoHostsTransferTest {
 
     /** Null when it went well. */
     private static String ip(final List<String> arguments) {
+        final StringBuilder output = new StringBuilder();
+        return run(arguments, output) == 0 ? null : output.toString();
+    }
+
+    private static String said(final List<String> arguments) {
+        final StringBuilder output = new StringBuilder();
+        run(arguments, output);
+        return output.toString();
+    }
+
+    private static int run(final List<String> arguments, final StringBuilder output) {
         final List<String> command = new ArrayList<>(List.of("ip"));
         command.addAll(arguments);
         try {
             final Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
-            final String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip();
-            return process.waitFor(10, TimeUnit.SECONDS) && process.exitValue() == 0 ? null : said;
+            output.append(new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip());
+            return process.waitFor(10, TimeUnit.SECONDS) ? process.exitValue() : -1;
         } catch (final IOException ex) {
-            return ex.getMessage();
+            output.append(ex.getMessage());
         } catch (final InterruptedException ex) {
             Thread.currentThread().interrupt();
-            return "interrupted";
+            output.append("interrupted");
         }
+        return -1;
     }
 
     @AfterEach

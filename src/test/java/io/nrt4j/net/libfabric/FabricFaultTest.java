@@ -78,7 +78,8 @@ class FabricFaultTest {
                 port = foreign.getLocalPort();
                 final Thread answer = new Thread(() -> {
                     try (java.net.Socket socket = foreign.accept()) {
-                        socket.getOutputStream().write("HTTP/1.1 400 Bad Request\r\n\r\n".getBytes(java.nio.charset.StandardCharsets.US_ASCII));
+                        socket.getOutputStream().write("HTTP/1.1 400 Bad Request\r\n\r\n"
+                            .getBytes(java.nio.charset.StandardCharsets.US_ASCII));
                         socket.getInputStream().readAllBytes();
                     } catch (final java.io.IOException ex) {
                         // the transport hung up, as it should
