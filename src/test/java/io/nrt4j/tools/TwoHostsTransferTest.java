@@ -2,6 +2,7 @@ package io.nrt4j.tools;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.nrt4j.testing.Await;
 import io.nrt4j.testing.ChildJvm;
 import io.nrt4j.testing.NeedsLibfabric;
 import java.io.IOException;
@@ -47,6 +48,13 @@ class TwoHostsTransferTest {
             System.out.println("SKIP: no two network namespaces (needs root and ip of iproute2): " + refusal);
         }
         Assumptions.assumeTrue(refusal == null, () -> "no network namespaces: " + refusal);
+        // The kernel raises the carrier later, and libfabric does not offer an interface before.
+        Await.until(LIMIT, () -> said(linkIn(hostA, linkA)) + said(linkIn(hostB, linkB)),
+            () -> said(linkIn(hostA, linkA)).contains("state UP") && said(linkIn(hostB, linkB)).contains("state UP"));
+    }
+
+    private static List<String> linkIn(final String host, final String link) {
+        return List.of("-n", host, "link", "show", "dev", link);
     }
 
     private String firstRefusal() {
@@ -69,18 +77,30 @@ class TwoHostsTransferTest {
 
     /** Null when it went well. */
     private static String ip(final List<String> arguments) {
+        final StringBuilder output = new StringBuilder();
+        return run(arguments, output) == 0 ? null : output.toString();
+    }
+
+    private static String said(final List<String> arguments) {
+        final StringBuilder output = new StringBuilder();
+        run(arguments, output);
+        return output.toString();
+    }
+
+    private static int run(final List<String> arguments, final StringBuilder output) {
         final List<String> command = new ArrayList<>(List.of("ip"));
         command.addAll(arguments);
         try {
             final Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
-            final String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip();
-            return process.waitFor(10, TimeUnit.SECONDS) && process.exitValue() == 0 ? null : said;
+            output.append(new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip());
+            return process.waitFor(10, TimeUnit.SECONDS) ? process.exitValue() : -1;
         } catch (final IOException ex) {
-            return ex.getMessage();
+            output.append(ex.getMessage());
         } catch (final InterruptedException ex) {
             Thread.currentThread().interrupt();
-            return "interrupted";
+            output.append("interrupted");
         }
+        return -1;
     }
 
     @AfterEach
@@ -103,8 +123,9 @@ class TwoHostsTransferTest {
         // One names its interface, the other its address; the provider is the one that is chosen by default.
         try (ChildJvm receiver = start(hostB, linkB, IP_A, true, List.of("--out", temp.resolve("out").toString()));
             ChildJvm sender = start(hostA, IP_A, IP_B, false, List.of(file.toString()))) {
-            assertThat(sender.exitCode(LIMIT)).as("%s", sender.lines()).isZero();
-            assertThat(receiver.exitCode(LIMIT)).as("%s", receiver.lines()).isZero();
+            Await.until(LIMIT, () -> sender.lines() + "\n" + receiver.lines(), () -> !sender.isAlive() && !receiver.isAlive());
+            assertThat(List.of(sender.exitCode(LIMIT), receiver.exitCode(LIMIT)))
+                .as("sender: %s%nreceiver: %s", sender.lines(), receiver.lines()).containsExactly(0, 0);
             for (final ChildJvm end : List.of(sender, receiver)) {
                 assertThat(end.lines()).contains("         SHA-256 sent     " + sum, "         SHA-256 received " + sum);
             }

@@ -1,7 +1,5 @@
 package io.nrt4j.net.libfabric;
 
-import static org.assertj.core.api.Assertions.assertThat;
-
 import io.nrt4j.NrtConfig;
 import io.nrt4j.NrtSetting;
 import io.nrt4j.NrtException;
