@@ -63,3 +63,57 @@ tools_jar() {
         fi
     done
 }
+
+# Whether the loader finds libfabric, or the file that the user named is there.
+have_libfabric() {
+    [ -n "${NRT4J_LIBFABRIC_PATH:-}" ] && [ -f "$NRT4J_LIBFABRIC_PATH" ] && return 0
+    local loader
+    for loader in ldconfig /sbin/ldconfig /usr/sbin/ldconfig; do
+        if command -v "$loader" > /dev/null; then
+            "$loader" -p 2> /dev/null | grep -q 'libfabric\.so\.1' && return 0
+        fi
+    done
+    return 1
+}
+
+# Installs Debian packages where that is possible; says what it does and what it cannot do. Never fails.
+#   $1 what is missing without them, the rest: the packages
+install_packages() {
+    local what="$1"
+    shift
+    if ! command -v apt-get > /dev/null || [ "$(id -u)" != 0 ]; then
+        printf 'SKIP: %s is not here, and only root with apt-get could install it: apt-get install -y %s\n' "$what" "$*"
+        return 0
+    fi
+    printf 'Installing %s for %s\n' "$*" "$what"
+    if ! { DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@" \
+        || { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"; }; } > /dev/null 2>&1; then
+        printf 'SKIP: %s could not be installed; try: apt-get update && apt-get install -y %s\n' "$what" "$*"
+    fi
+}
+
+# What the libfabric transport needs to run.
+need_libfabric() {
+    have_libfabric || install_packages libfabric libfabric1
+}
+
+# What its tests need besides: a C compiler with the headers, and network namespaces.
+need_libfabric_tests() {
+    need_libfabric
+    command -v gcc > /dev/null && [ -f /usr/include/rdma/fabric.h ] || install_packages 'libfabric for C' gcc libc6-dev libfabric-dev
+    command -v fi_info > /dev/null || install_packages fi_info libfabric-bin
+    command -v ip > /dev/null || install_packages ip iproute2
+}
+
+# A TCP port below the ephemeral ones that nobody listens on; a rough guess where bash has no /dev/tcp.
+free_port() {
+    local port
+    for _ in $(seq 100); do
+        port=$((20000 + RANDOM % 10000))
+        if ! (exec 3<> "/dev/tcp/127.0.0.1/$port") 2> /dev/null; then
+            printf '%s\n' "$port"
+            return 0
+        fi
+    done
+    die 'found no free TCP port'
+}

@@ -7,9 +7,13 @@ module io.nrt4j {
     requires com.sun.jna;
     requires org.slf4j;
     requires static info.picocli;
+    requires static HdrHistogram;
+    requires static jdk.management;
+    requires jdk.net;
 
     exports io.nrt4j;
     exports io.nrt4j.net;
+    exports io.nrt4j.net.libnccom;
     exports io.nrt4j.net.loopback;
     exports io.nrt4j.net.opfifo;
     exports io.nrt4j.proxy;
@@ -17,5 +21,8 @@ module io.nrt4j {
 
     uses io.nrt4j.net.NetTransportProvider;
 
-    provides io.nrt4j.net.NetTransportProvider with io.nrt4j.net.loopback.LoopbackTransportProvider;
+    provides io.nrt4j.net.NetTransportProvider with
+        io.nrt4j.net.libfabric.LibfabricProvider,
+        io.nrt4j.net.libnccom.LibnccomProvider,
+        io.nrt4j.net.loopback.LoopbackTransportProvider;
 }

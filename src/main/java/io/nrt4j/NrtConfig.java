@@ -23,91 +23,13 @@ public final class NrtConfig {
     /** Number of logical neuron cores of a process, hence one more than the largest LNC. */
     public static final int MAX_LNCS = 128;
 
-    /** A setting: its names, its default, what it allows. */
-    public enum Setting {
-        /** Gate 1 of init. */
-        ASYNC_SENDRECV_ENABLED("NEURON_RT_ASYNC_SENDRECV_EXPERIMENTAL_ENABLED", "nrt4j.asyncSendRecv.enabled",
-            "false", SettingParser.BOOLEAN),
-        /** Gate 2 of init: the TCP port of the key-value store, the same on every host of the job. */
-        BOOTSTRAP_PORT("NEURON_RT_ASYNC_SENDRECV_BOOTSTRAP_PORT", "nrt4j.asyncSendRecv.bootstrapPort",
-            "", SettingParser.OPTIONAL_PORT),
-        /** Handed to the network plug-in's initialisation. */
-        ROOT_COMM_ID("NEURON_RT_ROOT_COMM_ID", "nrt4j.rootCommId", "", SettingParser.OPTIONAL_ENDPOINT),
-        /** Ranks that share one proxy queue. */
-        RANKS_PER_NETWORK_PROXY("NEURON_RT_RANKS_PER_NETWORK_PROXY", "nrt4j.proxy.ranksPerNetworkProxy",
-            "1", SettingParser.intRange(1, 1024)),
-        /** Spin instead of yield when every task of a proxy worker is idle. */
-        ONE_THREAD_PER_CORE("NEURON_RT_ONE_THREAD_PER_CORE", "nrt4j.proxy.oneThreadPerCore",
-            "false", SettingParser.BOOLEAN),
-        /** Processors that the proxy workers may run on, as a list such as {@code 0,2-5} or a mask such as {@code 0x3c}. */
-        LOW_LATENCY_CPU_AFFINITY("NEURON_RT_LOW_LATENCY_TASKS_CPU_AFFINITY", "nrt4j.proxy.cpuAffinity",
-            "", SettingParser.OPTIONAL_CPUS),
-        /** Early completion of the network phase. */
-        DBG_EARLY_COMPLETION("NEURON_RT_DBG_EARLY_COMPLETION", "nrt4j.proxy.earlyCompletion",
-            "true", SettingParser.BOOLEAN),
-        /** Early posting of receives in the network phase. */
-        DBG_EARLY_POSTING("NEURON_RT_DBG_EARLY_POSTING", "nrt4j.proxy.earlyPosting", "true", SettingParser.BOOLEAN),
-        /** Name of the transport. */
-        TRANSPORT("NRT4J_TRANSPORT", "nrt4j.transport", "loopback", SettingParser.NAME),
-        /** Time that a communicator has to connect; 0 is without limit. */
-        CONNECT_TIMEOUT_MS("NRT4J_CONNECT_TIMEOUT_MS", "nrt4j.connectTimeoutMs", "120000", SettingParser.MILLIS),
-        /** Time that a transfer has to complete; 0 is without limit. */
-        REQUEST_TIMEOUT_MS("NRT4J_REQUEST_TIMEOUT_MS", "nrt4j.requestTimeoutMs", "0", SettingParser.MILLIS),
-        /** Time that a flush has; 0 is not allowed, since a flush blocks. */
-        FLUSH_TIMEOUT_MS("NRT4J_FLUSH_TIMEOUT_MS", "nrt4j.flushTimeoutMs", "30000", SettingParser.POSITIVE_MILLIS),
-        /** Bound of a close. */
-        CLOSE_TIMEOUT_MS("NRT4J_CLOSE_TIMEOUT_MS", "nrt4j.closeTimeoutMs", "5000", SettingParser.POSITIVE_MILLIS),
-        /** Time that init has to find or start this host's key-value server and to set up the flush buffer. */
-        INIT_TIMEOUT_MS("NRT4J_INIT_TIMEOUT_MS", "nrt4j.initTimeoutMs", "10000", SettingParser.POSITIVE_MILLIS),
-        /** Address that the key-value server listens on; it must be reachable for peers. */
-        KV_BIND_ADDRESS("NRT4J_KV_BIND_ADDRESS", "nrt4j.kv.bindAddress", "0.0.0.0", SettingParser.IP_LITERAL),
-        /** Shared secret of a job: frames without a right HMAC-SHA256 are refused. Empty is off. */
-        KV_SECRET("NRT4J_KV_SECRET", "nrt4j.kv.secret", "", SettingParser.ANY),
-        /** Folder of the lock file that elects the key-value server among the processes of a user. */
-        KV_LOCK_DIRECTORY("NRT4J_KV_LOCK_DIRECTORY", "nrt4j.kv.lockDirectory", "", SettingParser.ANY),
-        /** Name of this host as it appears in its identity; empty is the operating system's name. */
-        HOST_NAME("NRT4J_HOST_NAME", "nrt4j.hostName", "", SettingParser.HOST_NAME),
-        /** Device index of each LNC where it is not the LNC itself, as {@code lnc=index,lnc=index}. */
-        VTPB_INDEX("NRT4J_VTPB_INDEX", "nrt4j.vtpbIndex", "", SettingParser.INT_MAP);
-
-        private final String variable;
-        private final String property;
-        private final String defaultText;
-        private final SettingParser parser;
-
-        Setting(final String variable, final String property, final String defaultText, final SettingParser parser) {
-            this.variable = variable;
-            this.property = property;
-            this.defaultText = defaultText;
-            this.parser = parser;
-        }
-
-        /**
-         * Name of the environment variable.
-         *
-         * @return as the original calls it where the original has one.
-         */
-        public String variable() {
-            return variable;
-        }
-
-        /**
-         * Name of the system property.
-         *
-         * @return beginning with {@code nrt4j.}
-         */
-        public String property() {
-            return property;
-        }
-    }
-
     /** Value and source of a setting. */
     private record Value(String text, Object parsed, String source) {
     }
 
-    private final Map<Setting, Value> values;
+    private final Map<NrtSetting, Value> values;
 
-    private NrtConfig(final Map<Setting, Value> values) {
+    private NrtConfig(final Map<NrtSetting, Value> values) {
         this.values = values;
     }
 
@@ -143,19 +65,19 @@ public final class NrtConfig {
         return new Builder(propertyCopy::get, environmentCopy::get);
     }
 
-    private boolean flag(final Setting setting) {
+    private boolean flag(final NrtSetting setting) {
         return (Boolean) values.get(setting).parsed();
     }
 
-    private int number(final Setting setting) {
+    private int number(final NrtSetting setting) {
         return ((Long) values.get(setting).parsed()).intValue();
     }
 
-    private Duration duration(final Setting setting) {
+    private Duration duration(final NrtSetting setting) {
         return Duration.ofMillis((Long) values.get(setting).parsed());
     }
 
-    private String text(final Setting setting) {
+    private String text(final NrtSetting setting) {
         return values.get(setting).text();
     }
 
@@ -165,7 +87,7 @@ public final class NrtConfig {
      * @return true if asynchronous send and receive is enabled.
      */
     public boolean asyncSendRecvEnabled() {
-        return flag(Setting.ASYNC_SENDRECV_ENABLED);
+        return flag(NrtSetting.ASYNC_SENDRECV_ENABLED);
     }
 
     /**
@@ -174,7 +96,7 @@ public final class NrtConfig {
      * @return 1 to 65535, or 0 when it was not given.
      */
     public int bootstrapPort() {
-        return number(Setting.BOOTSTRAP_PORT);
+        return number(NrtSetting.BOOTSTRAP_PORT);
     }
 
     /**
@@ -183,7 +105,7 @@ public final class NrtConfig {
      * @return {@code ip:port}, or empty.
      */
     public String rootCommId() {
-        return text(Setting.ROOT_COMM_ID);
+        return text(NrtSetting.ROOT_COMM_ID);
     }
 
     /**
@@ -192,7 +114,7 @@ public final class NrtConfig {
      * @return at least 1.
      */
     public int ranksPerNetworkProxy() {
-        return number(Setting.RANKS_PER_NETWORK_PROXY);
+        return number(NrtSetting.RANKS_PER_NETWORK_PROXY);
     }
 
     /**
@@ -201,7 +123,7 @@ public final class NrtConfig {
      * @return true to spin, false to yield.
      */
     public boolean oneThreadPerCore() {
-        return flag(Setting.ONE_THREAD_PER_CORE);
+        return flag(NrtSetting.ONE_THREAD_PER_CORE);
     }
 
     /**
@@ -211,7 +133,7 @@ public final class NrtConfig {
      */
     public List<Integer> lowLatencyCpus() {
         @SuppressWarnings("unchecked") // what OPTIONAL_CPUS parses to
-        final List<Integer> cpus = (List<Integer>) values.get(Setting.LOW_LATENCY_CPU_AFFINITY).parsed();
+        final List<Integer> cpus = (List<Integer>) values.get(NrtSetting.LOW_LATENCY_CPU_AFFINITY).parsed();
         return cpus;
     }
 
@@ -221,7 +143,7 @@ public final class NrtConfig {
      * @return true by default.
      */
     public boolean earlyCompletion() {
-        return flag(Setting.DBG_EARLY_COMPLETION);
+        return flag(NrtSetting.DBG_EARLY_COMPLETION);
     }
 
     /**
@@ -230,7 +152,7 @@ public final class NrtConfig {
      * @return true by default.
      */
     public boolean earlyPosting() {
-        return flag(Setting.DBG_EARLY_POSTING);
+        return flag(NrtSetting.DBG_EARLY_POSTING);
     }
 
     /**
@@ -239,7 +161,7 @@ public final class NrtConfig {
      * @return such as {@code loopback}.
      */
     public String transport() {
-        return text(Setting.TRANSPORT);
+        return text(NrtSetting.TRANSPORT);
     }
 
     /**
@@ -248,7 +170,7 @@ public final class NrtConfig {
      * @return zero is without limit.
      */
     public Duration connectTimeout() {
-        return duration(Setting.CONNECT_TIMEOUT_MS);
+        return duration(NrtSetting.CONNECT_TIMEOUT_MS);
     }
 
     /**
@@ -257,7 +179,7 @@ public final class NrtConfig {
      * @return zero is without limit.
      */
     public Duration requestTimeout() {
-        return duration(Setting.REQUEST_TIMEOUT_MS);
+        return duration(NrtSetting.REQUEST_TIMEOUT_MS);
     }
 
     /**
@@ -266,7 +188,7 @@ public final class NrtConfig {
      * @return positive.
      */
     public Duration flushTimeout() {
-        return duration(Setting.FLUSH_TIMEOUT_MS);
+        return duration(NrtSetting.FLUSH_TIMEOUT_MS);
     }
 
     /**
@@ -275,7 +197,7 @@ public final class NrtConfig {
      * @return positive.
      */
     public Duration closeTimeout() {
-        return duration(Setting.CLOSE_TIMEOUT_MS);
+        return duration(NrtSetting.CLOSE_TIMEOUT_MS);
     }
 
     /**
@@ -284,7 +206,7 @@ public final class NrtConfig {
      * @return positive.
      */
     public Duration initTimeout() {
-        return duration(Setting.INIT_TIMEOUT_MS);
+        return duration(NrtSetting.INIT_TIMEOUT_MS);
     }
 
     /**
@@ -293,7 +215,7 @@ public final class NrtConfig {
      * @return an IPv4 or IPv6 literal.
      */
     public String kvBindAddress() {
-        return text(Setting.KV_BIND_ADDRESS);
+        return text(NrtSetting.KV_BIND_ADDRESS);
     }
 
     /**
@@ -302,7 +224,7 @@ public final class NrtConfig {
      * @return empty when frames carry no HMAC.
      */
     public String kvSecret() {
-        return text(Setting.KV_SECRET);
+        return text(NrtSetting.KV_SECRET);
     }
 
     /**
@@ -311,7 +233,7 @@ public final class NrtConfig {
      * @return the temporary directory unless configured.
      */
     public Path kvLockDirectory() {
-        final String folder = text(Setting.KV_LOCK_DIRECTORY);
+        final String folder = text(NrtSetting.KV_LOCK_DIRECTORY);
         return Path.of(folder.isEmpty() ? System.getProperty("java.io.tmpdir") : folder);
     }
 
@@ -321,7 +243,7 @@ public final class NrtConfig {
      * @return configured name, or the operating system's.
      */
     public String hostName() {
-        final String configured = text(Setting.HOST_NAME);
+        final String configured = text(NrtSetting.HOST_NAME);
         if (!configured.isEmpty()) {
             return configured;
         }
@@ -342,8 +264,62 @@ public final class NrtConfig {
      */
     public int vtpbIndex(final int lnc) {
         @SuppressWarnings("unchecked") // what INT_MAP parses to
-        final Map<Integer, Integer> map = (Map<Integer, Integer>) values.get(Setting.VTPB_INDEX).parsed();
+        final Map<Integer, Integer> map = (Map<Integer, Integer>) values.get(NrtSetting.VTPB_INDEX).parsed();
         return map.getOrDefault(lnc, lnc);
+    }
+
+    /**
+     * File of the libfabric library.
+     *
+     * @return empty when the system's loader is to find {@code libfabric.so.1}.
+     */
+    public String libfabricPath() {
+        return text(NrtSetting.LIBFABRIC_PATH);
+    }
+
+    /**
+     * Name of the libfabric provider.
+     *
+     * @return such as {@code tcp;ofi_rxm}; empty when the transport chooses.
+     */
+    public String libfabricProvider() {
+        return text(NrtSetting.LIBFABRIC_PROVIDER);
+    }
+
+    /**
+     * Source of the libfabric transport.
+     *
+     * @return an IPv4 or IPv6 literal, the name of a network interface, or empty when the provider chooses.
+     */
+    public String libfabricAddress() {
+        return text(NrtSetting.LIBFABRIC_ADDRESS);
+    }
+
+    /**
+     * File of the collective library.
+     *
+     * @return empty when the system's loader is to find {@code libnccom.so}.
+     */
+    public String libnccomPath() {
+        return text(NrtSetting.LIBNCCOM_PATH);
+    }
+
+    /**
+     * File of the collective library's net plug-in.
+     *
+     * @return empty when the system's loader is to find {@code libnccom-net.so}.
+     */
+    public String libnccomNetPath() {
+        return text(NrtSetting.LIBNCCOM_NET_PATH);
+    }
+
+    /**
+     * Memory type that libnccom registers memory with.
+     *
+     * @return 4 for Neuron device memory, 1 for host memory.
+     */
+    public int libnccomMemoryType() {
+        return number(NrtSetting.LIBNCCOM_MEMORY_TYPE);
     }
 
     /**
@@ -358,8 +334,8 @@ public final class NrtConfig {
         return lines;
     }
 
-    private static String shown(final Setting setting, final String text) {
-        return setting == Setting.KV_SECRET && !text.isEmpty() ? "***" : text;
+    private static String shown(final NrtSetting setting, final String text) {
+        return setting == NrtSetting.KV_SECRET && !text.isEmpty() ? "***" : text;
     }
 
     @Override
@@ -371,7 +347,7 @@ public final class NrtConfig {
     public static final class Builder {
         private final Function<String, String> properties;
         private final Function<String, String> environment;
-        private final Map<Setting, String> fromCode = new EnumMap<>(Setting.class);
+        private final Map<NrtSetting, String> fromCode = new EnumMap<>(NrtSetting.class);
 
         Builder(final Function<String, String> properties, final Function<String, String> environment) {
             this.properties = properties;
@@ -385,7 +361,7 @@ public final class NrtConfig {
          * @param text    its value.
          * @return this.
          */
-        public Builder set(final Setting setting, final String text) {
+        public Builder set(final NrtSetting setting, final String text) {
             fromCode.put(setting, Objects.requireNonNull(text, setting.variable()));
             return this;
         }
@@ -397,7 +373,7 @@ public final class NrtConfig {
          * @return this.
          */
         public Builder asyncSendRecvEnabled(final boolean enabled) {
-            return set(Setting.ASYNC_SENDRECV_ENABLED, Boolean.toString(enabled));
+            return set(NrtSetting.ASYNC_SENDRECV_ENABLED, Boolean.toString(enabled));
         }
 
         /**
@@ -407,7 +383,7 @@ public final class NrtConfig {
          * @return this.
          */
         public Builder bootstrapPort(final int port) {
-            return set(Setting.BOOTSTRAP_PORT, Integer.toString(port));
+            return set(NrtSetting.BOOTSTRAP_PORT, Integer.toString(port));
         }
 
         /**
@@ -417,7 +393,7 @@ public final class NrtConfig {
          * @return this.
          */
         public Builder transport(final String name) {
-            return set(Setting.TRANSPORT, name);
+            return set(NrtSetting.TRANSPORT, name);
         }
 
         /**
@@ -427,7 +403,7 @@ public final class NrtConfig {
          * @return this.
          */
         public Builder connectTimeout(final Duration timeout) {
-            return set(Setting.CONNECT_TIMEOUT_MS, Long.toString(timeout.toMillis()));
+            return set(NrtSetting.CONNECT_TIMEOUT_MS, Long.toString(timeout.toMillis()));
         }
 
         /**
@@ -437,7 +413,37 @@ public final class NrtConfig {
          * @return this.
          */
         public Builder requestTimeout(final Duration timeout) {
-            return set(Setting.REQUEST_TIMEOUT_MS, Long.toString(timeout.toMillis()));
+            return set(NrtSetting.REQUEST_TIMEOUT_MS, Long.toString(timeout.toMillis()));
+        }
+
+        /**
+         * Time that a flush has.
+         *
+         * @param timeout positive.
+         * @return this.
+         */
+        public Builder flushTimeout(final Duration timeout) {
+            return set(NrtSetting.FLUSH_TIMEOUT_MS, Long.toString(timeout.toMillis()));
+        }
+
+        /**
+         * Bound of a close.
+         *
+         * @param timeout positive.
+         * @return this.
+         */
+        public Builder closeTimeout(final Duration timeout) {
+            return set(NrtSetting.CLOSE_TIMEOUT_MS, Long.toString(timeout.toMillis()));
+        }
+
+        /**
+         * Bound of an init.
+         *
+         * @param timeout positive.
+         * @return this.
+         */
+        public Builder initTimeout(final Duration timeout) {
+            return set(NrtSetting.INIT_TIMEOUT_MS, Long.toString(timeout.toMillis()));
         }
 
         /**
@@ -447,7 +453,7 @@ public final class NrtConfig {
          * @return this.
          */
         public Builder kvBindAddress(final String literal) {
-            return set(Setting.KV_BIND_ADDRESS, literal);
+            return set(NrtSetting.KV_BIND_ADDRESS, literal);
         }
 
         /**
@@ -457,7 +463,7 @@ public final class NrtConfig {
          * @return this.
          */
         public Builder kvLockDirectory(final Path folder) {
-            return set(Setting.KV_LOCK_DIRECTORY, folder.toString());
+            return set(NrtSetting.KV_LOCK_DIRECTORY, folder.toString());
         }
 
         /**
@@ -467,7 +473,7 @@ public final class NrtConfig {
          * @return this.
          */
         public Builder kvSecret(final String secret) {
-            return set(Setting.KV_SECRET, secret);
+            return set(NrtSetting.KV_SECRET, secret);
         }
 
         /**
@@ -477,14 +483,14 @@ public final class NrtConfig {
          * @throws NrtException INVALID with the setting's name, its value and what is allowed.
          */
         public NrtConfig build() {
-            final Map<Setting, Value> values = new EnumMap<>(Setting.class);
-            for (final Setting setting : Setting.values()) {
+            final Map<NrtSetting, Value> values = new EnumMap<>(NrtSetting.class);
+            for (final NrtSetting setting : NrtSetting.values()) {
                 values.put(setting, resolve(setting));
             }
             return new NrtConfig(Collections.unmodifiableMap(values));
         }
 
-        private Value resolve(final Setting setting) {
+        private Value resolve(final NrtSetting setting) {
             final String code = fromCode.get(setting);
             final String property = properties.apply(setting.property());
             final String variable = environment.apply(setting.variable());
@@ -501,13 +507,13 @@ public final class NrtConfig {
                 text = variable;
             } else {
                 source = "default";
-                text = setting.defaultText;
+                text = setting.defaultText();
             }
             try {
-                return new Value(text, setting.parser.parse(text), source);
+                return new Value(text, setting.parser().parse(text), source);
             } catch (final IllegalArgumentException ex) {
                 throw new NrtException(NrtStatus.INVALID, setting.variable() + "='" + shown(setting, text) + "' (" + source
-                    + ") is not allowed: " + setting.parser.allowed(), ex);
+                    + ") is not allowed: " + setting.parser().allowed(), ex);
             }
         }
     }

@@ -28,6 +28,12 @@ final class SettingParser {
         "processors below 1024 as a list like 0,2-5 or a mask like 0x3c, or empty", SettingParser::cpus);
     static final SettingParser INT_MAP = new SettingParser(
         "lnc=index pairs joined by commas, both from 0 to 127, no lnc twice, or empty", SettingParser::intMap);
+    static final SettingParser FABRIC_PROVIDER = new SettingParser(
+        "a provider's name such as tcp;ofi_rxm, or empty", text -> matching(text, "[A-Za-z0-9_;^-]{0,64}"));
+    static final SettingParser IP_OR_INTERFACE = new SettingParser(
+        "an IPv4 or IPv6 literal, the name of a network interface, or empty", text -> matching(text, "[A-Za-z0-9_.:%@-]{0,64}"));
+    static final SettingParser NCCOM_MEMORY_TYPE = new SettingParser(
+        "4 (Neuron device memory) or 1 (host memory)", text -> Long.valueOf(matching(text, "[14]")));
 
     private static final int MAX_CPU = 1023;
 

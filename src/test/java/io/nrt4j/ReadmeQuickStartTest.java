@@ -74,7 +74,7 @@ class ReadmeQuickStartTest {
     @Test
     void theTablesKnowEverySetting() throws IOException {
         final String readme = Files.readString(project().resolve("README.md"));
-        for (final NrtConfig.Setting setting : NrtConfig.Setting.values()) {
+        for (final NrtSetting setting : NrtSetting.values()) {
             assertThat(readme).contains("| `" + setting.variable() + "` | `" + setting.property() + "` |");
         }
     }

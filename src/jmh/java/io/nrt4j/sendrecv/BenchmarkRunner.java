@@ -26,20 +26,27 @@ public final class BenchmarkRunner {
     /**
      * Runs what matches.
      *
-     * @param args regular expression of the benchmarks, number of forks, and options of JMH.
+     * @param args regular expression of the benchmarks, number of forks, and options of JMH; before them {@code --check} to end with
+     *             exit code 1 when a limit is exceeded.
      * @throws CommandLineOptionException when an option of JMH is wrong.
      * @throws RunnerException            when a benchmark fails.
      */
     public static void main(final String[] args) throws CommandLineOptionException, RunnerException {
-        final List<String> jmh = new ArrayList<>(List.of(args).subList(2, args.length));
+        final boolean check = args[0].equals("--check");
+        final int first = check ? 1 : 0;
+        final List<String> jmh = new ArrayList<>(List.of(args).subList(first + 2, args.length));
         final Options options = new OptionsBuilder()
             .parent(new CommandLineOptions(jmh.toArray(String[]::new)))
-            .include(args[0])
-            .forks(Integer.parseInt(args[1]))
+            .include(args[first])
+            .forks(Integer.parseInt(args[first + 1]))
             .addProfiler(GCProfiler.class)
             .shouldFailOnError(true)
             .build();
-        print(new Runner(options).run());
+        final Collection<RunResult> results = new Runner(options).run();
+        print(results);
+        if (check && !new BenchmarkLimits().hold(results)) {
+            System.exit(1);
+        }
     }
 
     private static void print(final Collection<RunResult> results) {
@@ -56,7 +63,7 @@ public final class BenchmarkRunner {
         }
     }
 
-    private static String name(final RunResult result) {
+    static String name(final RunResult result) {
         final String full = result.getParams().getBenchmark();
         final StringBuilder name = new StringBuilder(full.substring(full.lastIndexOf('.', full.lastIndexOf('.') - 1) + 1));
         for (final String key : result.getParams().getParamsKeys()) {
@@ -65,7 +72,7 @@ public final class BenchmarkRunner {
         return name.toString();
     }
 
-    private static RunResult controlOf(final RunResult result, final Collection<RunResult> results) {
+    static RunResult controlOf(final RunResult result, final Collection<RunResult> results) {
         final String full = result.getParams().getBenchmark();
         final String control = full.substring(0, full.lastIndexOf('.')) + ".control";
         for (final RunResult other : results) {
@@ -93,12 +100,17 @@ public final class BenchmarkRunner {
         return false;
     }
 
+    /** Ratio of the best iterations: what else the machine has to do only ever adds time. */
+    static double bestRatio(final RunResult result, final RunResult control) {
+        return result.getPrimaryResult().getStatistics().getMin() / control.getPrimaryResult().getStatistics().getMin();
+    }
+
     private static String ratio(final RunResult result, final RunResult control) {
         final Result<?> mine = result.getPrimaryResult();
         final Result<?> other = control.getPrimaryResult();
         final double ratio = mine.getScore() / other.getScore();
         final double spread = ratio * (mine.getScoreError() / mine.getScore() + other.getScoreError() / other.getScore());
-        final double best = mine.getStatistics().getMin() / other.getStatistics().getMin();
+        final double best = bestRatio(result, control);
         return String.format(Locale.ROOT, "%.3f +- %.3f, best %.3f, of %s", ratio, spread, best, name(control));
     }
 }

@@ -18,6 +18,11 @@ public final class FootprintProbe {
     private static final int LNCS = 16;
     private static final int PAIRS_PER_LNC = 128;
     private static final int SECONDS = 30;
+    /** Per cent of a core that the engines' threads may use: "none that can be measured" with room for noise, and the limit of waiting. */
+    private static final double MAX_IDLE_PERCENT = 0.5;
+    private static final double MAX_WAITING_PERCENT = 2.0;
+
+    private int exceeded;
 
     private FootprintProbe() {
     }
@@ -25,18 +30,25 @@ public final class FootprintProbe {
     /**
      * Measures.
      *
-     * @param args seconds to watch; 30 by default.
+     * @param args seconds to watch, 30 by default; before them {@code --check} to end with exit code 1 when a limit is exceeded.
      * @throws InterruptedException when it is stopped.
      */
     public static void main(final String[] args) throws InterruptedException {
-        final int seconds = args.length > 0 ? Integer.parseInt(args[0]) : SECONDS;
+        final boolean check = args.length > 0 && args[0].equals("--check");
+        final int first = check ? 1 : 0;
+        final int seconds = args.length > first ? Integer.parseInt(args[first]) : SECONDS;
         System.out.printf("heap limit %d MB, %d processors%n", Runtime.getRuntime().maxMemory() >> 20,
             Runtime.getRuntime().availableProcessors());
-        idlePairs(seconds);
-        waiting(seconds);
+        final FootprintProbe probe = new FootprintProbe();
+        probe.idlePairs(seconds);
+        probe.waiting(seconds);
+        if (check && probe.exceeded > 0) {
+            System.out.printf("EXCEEDED: %d of the limits%n", probe.exceeded);
+            System.exit(1);
+        }
     }
 
-    private static void idlePairs(final int seconds) throws InterruptedException {
+    private void idlePairs(final int seconds) throws InterruptedException {
         final long startNs = System.nanoTime();
         try (LoopbackPairs pairs = LoopbackPairs.open(LNCS, PAIRS_PER_LNC);
             NrtTensor from = NrtTensor.allocate(8);
@@ -46,23 +58,23 @@ public final class FootprintProbe {
             pairs.warm(from, to, 8);
             System.out.printf("heap in use after a collection: %d MB%n", heapMegabytes());
             TimeUnit.SECONDS.sleep(2); // lets the compiler and the collector finish what the start left them
-            report("idle, " + pairs.count() + " pairs", seconds);
+            report("idle, " + pairs.count() + " pairs", seconds, MAX_IDLE_PERCENT);
         }
     }
 
-    private static void waiting(final int seconds) throws InterruptedException {
+    private void waiting(final int seconds) throws InterruptedException {
         try (LoopbackPairs one = LoopbackPairs.open(1, 1)) {
             final NrtAsyncSendRecv engine = one.sender();
             final SendRecvComm absent = new SendRecvComm();
             // Nobody listens at this address of the loopback network: refused, again and again.
             check(engine.connect("127.0.0.3", 5, 0, absent), engine);
             TimeUnit.SECONDS.sleep(2);
-            report("one communicator waits for a host that is not there", seconds);
+            report("one communicator waits for a host that is not there", seconds, MAX_WAITING_PERCENT);
             check(engine.testComm(absent), engine);
             final SendRecvComm silent = new SendRecvComm();
             check(engine.connect("127.0.0.1", 99, 0, silent), engine);
             TimeUnit.SECONDS.sleep(2);
-            report("and one for an LNC that does not accept", seconds);
+            report("and one for an LNC that does not accept", seconds, MAX_WAITING_PERCENT);
         }
     }
 
@@ -72,7 +84,7 @@ public final class FootprintProbe {
         }
     }
 
-    private static void report(final String what, final int seconds) throws InterruptedException {
+    private void report(final String what, final int seconds, final double maxPercent) throws InterruptedException {
         final OperatingSystemMXBean system = (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
         final long enginesNs = engineThreadsNs();
         final long cpuNs = system.getProcessCpuTime();
@@ -81,8 +93,11 @@ public final class FootprintProbe {
         final long usedNs = system.getProcessCpuTime() - cpuNs;
         final long passedNs = System.nanoTime() - startNs;
         final long byEnginesNs = engineThreadsNs() - enginesNs;
-        System.out.printf(Locale.ROOT, "%-53s %8.1f ms of processor time in %d s, %.3f %% of a core; engines' threads %.1f ms, %.3f %%%n",
-            what, usedNs / 1e6, seconds, 100.0 * usedNs / passedNs, byEnginesNs / 1e6, 100.0 * byEnginesNs / passedNs);
+        final double percent = 100.0 * byEnginesNs / passedNs;
+        System.out.printf(Locale.ROOT, "%-53s %8.1f ms of processor time in %d s, %.3f %% of a core; engines' threads %.1f ms, %.3f %%",
+            what, usedNs / 1e6, seconds, 100.0 * usedNs / passedNs, byEnginesNs / 1e6, percent);
+        System.out.printf(Locale.ROOT, " (%s than %.1f %%)%n", percent < maxPercent ? "OK: less" : "EXCEEDED: not less", maxPercent);
+        exceeded += percent < maxPercent ? 0 : 1;
     }
 
     /** Processor time of the engines' own threads, without the compiler's and the collector's. */

@@ -452,15 +452,6 @@ public final class KvClient implements AutoCloseable {
     }
 
     /**
-     * Whether it has been turned away so often that it tries at its slowest pace: whoever drives it need not hurry either.
-     *
-     * @return false again once it has an answer.
-     */
-    public boolean isKeptWaiting() {
-        return !found && (connectPauseNs >= MAX_PAUSE_NS || notFoundPauseNs >= MAX_PAUSE_NS);
-    }
-
-    /**
      * Which server answered; every server has another.
      *
      * @return 0 until an answer has come.

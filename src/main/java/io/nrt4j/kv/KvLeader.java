@@ -2,6 +2,7 @@ package io.nrt4j.kv;
 
 import io.nrt4j.IpLiteral;
 import io.nrt4j.NrtConfig;
+import io.nrt4j.NrtSetting;
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.concurrent.NanoClock;
@@ -55,7 +56,7 @@ public final class KvLeader implements AutoCloseable {
         this.options = options;
         final int port = config.bootstrapPort();
         if (port == 0) {
-            throw new NrtException(NrtStatus.FAILURE, NrtConfig.Setting.BOOTSTRAP_PORT.variable() + " is not set");
+            throw new NrtException(NrtStatus.FAILURE, NrtSetting.BOOTSTRAP_PORT.variable() + " is not set");
         }
         final InetAddress address = IpLiteral.parse(config.kvBindAddress());
         bind = new InetSocketAddress(address, port);

@@ -8,6 +8,7 @@ import io.nrt4j.concurrent.IdleStrategy;
 import io.nrt4j.concurrent.NanoClock;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.net.BindException;
 import java.net.InetSocketAddress;
 import java.net.StandardSocketOptions;
 import java.nio.channels.SelectionKey;
@@ -114,7 +115,9 @@ public final class KvServer implements AutoCloseable {
         } catch (final IOException | UnsupportedOperationException ex) {
             closeQuietly(openListener);
             closeQuietly(openSelector);
-            throw new NrtException(NrtStatus.FAILURE, "KV server cannot listen at " + KvAddress.text(bind) + ": " + ex.getMessage(), ex);
+            throw new NrtException(NrtStatus.FAILURE, "KV server cannot listen at " + KvAddress.text(bind) + ": " + ex.getMessage()
+                + (ex instanceof BindException ? " (another program, or another user's job, has the port or this host has no such address: "
+                + "each user and job needs a port of its own)" : ""), ex);
         }
         selector = openSelector;
         listener = openListener;

@@ -21,7 +21,7 @@ public interface NetTransportProvider {
     String unavailabilityCause(NrtConfig config);
 
     /**
-     * One line for people about what it would use: library, version, providers, network interfaces.
+     * For people, in one line or some: what it would use, such as library, version, providers, network interfaces.
      *
      * @param config configuration.
      * @return never null.

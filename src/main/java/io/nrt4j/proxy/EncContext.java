@@ -151,7 +151,8 @@ public final class EncContext {
         }
 
         /**
-         * Lets the tasks wait until the device has written every word.
+         * Lets the tasks wait until the device has written every word. Both tasks of an execution look at the words and consume them;
+         * so they may be closed again only when both tasks are past their triggers, at the latest when both are done.
          *
          * @param addresses addresses of the words; those from {@code count} on are never read.
          * @param count     0 to 4; 0 is not to wait.

@@ -10,8 +10,8 @@ import java.nio.ByteBuffer;
  * The barrier between ranks of several processes, over a transport. Rank 0 leads; every other rank has one link to it and one from
  * it. A message is the number of the round, 8 bytes; the link that carries it says who sent it.
  *
- * <p>Threads: as for {@link HostBarrier}. The links are used by nobody else and are closed with the barrier; the data path of a link
- * is called by the worker alone.
+ * <p>Threads: as for {@link HostBarrier}; under the barrier's monitor, so that a close by another thread cannot take the messages'
+ * memory away from under a call. The links are used by nobody else and are closed with the barrier.
  */
 public final class NetBarrier implements HostBarrier {
     private final NetTransport transport;
@@ -125,7 +125,8 @@ public final class NetBarrier implements HostBarrier {
     }
 
     @Override
-    public boolean arrive(final long round) {
+    public synchronized boolean arrive(final long round) {
+        checkOpen();
         boolean all = true;
         for (final Link link : links) {
             all &= isLeader() ? link.receive(round) : link.send(round);
@@ -135,13 +136,20 @@ public final class NetBarrier implements HostBarrier {
     }
 
     @Override
-    public boolean depart(final long round) {
+    public synchronized boolean depart(final long round) {
+        checkOpen();
         boolean all = true;
         for (final Link link : links) {
             all &= isLeader() ? link.send(round) : link.receive(round);
         }
         progressUnless(all);
         return all;
+    }
+
+    private void checkOpen() {
+        if (closed) {
+            throw new NrtException(NrtStatus.CLOSED, "rank " + rank + "'s side of the barrier was closed");
+        }
     }
 
     private void progressUnless(final boolean all) {
@@ -151,7 +159,7 @@ public final class NetBarrier implements HostBarrier {
     }
 
     @Override
-    public void close() {
+    public synchronized void close() {
         if (closed) {
             return;
         }

@@ -46,14 +46,24 @@ public final class NetworkProxyTask extends ProxyTask {
 
     @Override
     public NrtStatus step() {
-        switch (runState()) {
+        final RunState from = runState();
+        // The state of nearly every step, and of every step that has to be cheap.
+        if (from == RunState.IDLE) {
+            progress();
+        } else {
+            stepFrom(from);
+        }
+        return runState() == RunState.DONE ? state().progressStatus() : NrtStatus.SUCCESS;
+    }
+
+    private void stepFrom(final RunState from) {
+        switch (from) {
             case INIT -> init();
             case PROGRESSING, IDLE -> progress();
             case WAITING_DEVICE_TRIGGER -> awaitTrigger();
             case DONE -> LOG.error("Task shouldn't be polled after it reached a done state: {}", this);
-            default -> throw new AssertionError(state());
+            default -> throw new AssertionError(from);
         }
-        return state().progressStatus();
     }
 
     private void init() {

@@ -359,15 +359,19 @@ public final class ProxyQueue {
     private int stepRank(final RankTasks tasks) {
         int busy = 0;
         boolean anyDropped = false;
+        final ProxyTask[] all = tasks.array();
         final int size = tasks.size();
         for (int i = 0; i < size; i++) {
-            final ProxyTask task = tasks.get(i);
+            final ProxyTask task = all[i];
             try {
                 task.step();
             } catch (final Throwable ex) { // an Error too: the tasks of the other communicators run on
                 onThrown(task, ex);
             }
             final RunState after = task.runState();
+            if (after == RunState.IDLE) {
+                continue;
+            }
             if (after == RunState.DONE) {
                 busy++;
                 tasks.drop(i);
@@ -376,7 +380,7 @@ public final class ProxyQueue {
             } else if (after == RunState.PROGRESSING) {
                 busy++;
             }
-            // Else nothing moved: its context is in use, its trigger closed, or its network idle.
+            // Else it waits: its context is in use, or its trigger is closed.
         }
         if (anyDropped) {
             tasks.compact();

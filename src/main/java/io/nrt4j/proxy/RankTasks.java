@@ -30,6 +30,11 @@ final class RankTasks {
         return tasks[at];
     }
 
+    /** The tasks themselves, up to {@link #size()}; valid until one is added. */
+    ProxyTask[] array() {
+        return tasks;
+    }
+
     void add(final ProxyTask task) {
         if (size == tasks.length) {
             tasks = Arrays.copyOf(tasks, 2 * size);

@@ -128,7 +128,7 @@ final class ConnectMachine {
             transition(comm, next, "answered");
             return work + 1;
         }
-        return state.kvRequest.isKeptWaiting() ? 0 : work;
+        return work;
     }
 
     /** SEND 4. */
@@ -264,9 +264,17 @@ final class ConnectMachine {
         System.arraycopy(buffer, offset, target, 0, length);
     }
 
+    /** What the peer has not done, as far as the state tells, and where the request to its server stands. */
     private static String waitingFor(final Communicator comm) {
-        final ConnectState state = comm.connectState();
-        return state.kvRequest == null ? "" : "; last: " + state.kvRequest.describe();
+        final KvClient request = comm.connectState().kvRequest;
+        final String missing = switch (comm.status()) {
+            case WAIT_FOR_NET_HANDLE_GET -> "the peer has not called accept for this lnc, or is not reachable";
+            case WAIT_FOR_HOSTNAME -> "the peer's host does not answer: is it reachable, and initialised with the same port?";
+            case NET_CONNECT -> comm.type() == CommType.SEND_COMM
+                ? "the peer has not accepted" : "the peer has not called connect for this lnc";
+            default -> "its own host's key-value server does not answer";
+        };
+        return ": " + missing + (request == null ? "" : "; last: " + request.describe());
     }
 
     /** The only place where a status changes. */

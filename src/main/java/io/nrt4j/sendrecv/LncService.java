@@ -35,6 +35,8 @@ final class LncService implements Agent {
     private final Map<PeerKey, Queue<Communicator>> sendQueues = new ConcurrentSkipListMap<>();
     private final Map<PeerKey, Queue<Communicator>> recvQueues = new ConcurrentSkipListMap<>();
     private final List<Communicator> connected = new ArrayList<>();
+    /** Communicators whose state has changed in this duty cycle. */
+    private int moves;
 
     LncService(
         final LncContext context,
@@ -58,14 +60,19 @@ final class LncService implements Agent {
     @Override
     public int doWork() {
         int work = 0;
-        if (signal.count() > 0) {
+        int polls = 0;
+        moves = 0;
+        final boolean tasks = signal.count() > 0;
+        if (tasks) {
             work += pickUpConnectionTasks();
-            work += connectComms(sendQueues);
-            work += connectComms(recvQueues);
+            polls += connectComms(sendQueues);
+            polls += connectComms(recvQueues);
             work += drainStashes();
-            signal.setPatient(work == 0 && hasOnlyAbsentPeers());
         }
-        return work + transport.progress();
+        work += transport.progress();
+        // Asking again and again for what is not there is work, but none that is worth staying awake for.
+        signal.setPatient(tasks && work == 0 && moves == 0 && hasOnlyAbsentPeers());
+        return work + polls;
     }
 
     /** Whether all open tasks are peers that do not come: then the thread may sleep longer between its looks. */
@@ -75,7 +82,7 @@ final class LncService implements Agent {
                 return false;
             }
         }
-        return true;
+        return !transport.needsProgress();
     }
 
     /** Moves new communicators from the hand-over ring to the queue of their peer. */
@@ -101,7 +108,11 @@ final class LncService implements Agent {
         while (each.hasNext()) {
             final Queue<Communicator> queue = each.next();
             final Communicator first = queue.element();
+            final CommStatus before = first.status();
             work += machine.step(first);
+            if (first.status() != before) {
+                moves++;
+            }
             if (first.status().isTerminal()) {
                 queue.remove();
                 settle(first);

@@ -2,6 +2,7 @@ package io.nrt4j.sendrecv;
 
 import io.nrt4j.IpLiteral;
 import io.nrt4j.NrtConfig;
+import io.nrt4j.NrtSetting;
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.NrtTensor;
@@ -13,6 +14,7 @@ import java.util.Arrays;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -47,7 +49,7 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
 
     private final NrtConfig config;
     private final NanoClock clock;
-    private final boolean startThreads;
+    private final Consumer<LncContext> starter;
     private final EngineServices services;
     private final AtomicReferenceArray<LncContext> contexts = new AtomicReferenceArray<>(NrtConfig.MAX_LNCS);
     private final LncStatus[] statuses = new LncStatus[NrtConfig.MAX_LNCS];
@@ -71,15 +73,15 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
      * @param provider makes the transport at the first {@link #init}.
      */
     public NrtAsyncSendRecv(final NrtConfig config, final NetTransportProvider provider) {
-        this(config, provider, NanoClock.SYSTEM, true);
+        this(config, provider, NanoClock.SYSTEM, LncContext::start);
     }
 
-    /** For tests: with a clock of their own, and service threads that they play themselves. */
+    /** For tests: with a clock of their own, and service threads that they play themselves or that do not start. */
     NrtAsyncSendRecv(
-        final NrtConfig config, final NetTransportProvider provider, final NanoClock clock, final boolean startThreads) {
+        final NrtConfig config, final NetTransportProvider provider, final NanoClock clock, final Consumer<LncContext> starter) {
         this.config = Objects.requireNonNull(config, "config");
         this.clock = clock;
-        this.startThreads = startThreads;
+        this.starter = starter;
         services = new EngineServices(config, Objects.requireNonNull(provider, "provider"), clock);
         Arrays.fill(statuses, LncStatus.UNINITIALIZED);
         Arrays.setAll(initLocks, lnc -> new ReentrantLock());
@@ -140,10 +142,10 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
     private String closedGate(final int lnc) {
         if (!config.asyncSendRecvEnabled()) {
             return "asynchronous send and receive is not enabled: set "
-                + NrtConfig.Setting.ASYNC_SENDRECV_ENABLED.variable() + "=1";
+                + NrtSetting.ASYNC_SENDRECV_ENABLED.variable() + "=1";
         }
         if (config.bootstrapPort() == 0) {
-            return "no port for the key-value store: set " + NrtConfig.Setting.BOOTSTRAP_PORT.variable()
+            return "no port for the key-value store: set " + NrtSetting.BOOTSTRAP_PORT.variable()
                 + " to the same free port on every host";
         }
         return switch (statuses[lnc]) {
@@ -163,9 +165,7 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
             final long deadlineNs = startNs + config.initTimeout().toNanos();
             context = new LncContext(
                 this, lnc, config, services.transport(), services.rendezvous(deadlineNs), clock, deadlineNs);
-            if (startThreads) {
-                context.start();
-            }
+            starter.accept(context);
             contexts.set(lnc, context);
             statuses[lnc] = LncStatus.INITIALIZED;
             LOG.info("lnc {} is initialised over {}", lnc, services.transport().name());
@@ -458,7 +458,8 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
     }
 
     /**
-     * Why the calling thread's last failed call on this instance failed.
+     * Why the calling thread's last failed call on this instance failed. A call that succeeds leaves it as it is, like C's
+     * {@code errno}: ask after a status other than SUCCESS.
      *
      * @return one line; empty when none of its calls failed.
      */

@@ -26,7 +26,7 @@ import java.util.function.BooleanSupplier;
 final class TaskSignal implements IdleStrategy {
     private static final long MIN_BACKOFF_NS = 1_000;
     private static final long MAX_BACKOFF_NS = 1_000_000;
-    /** A wake-up can cost 50 us and more: ten milliseconds keep a thread that waits for an absent peer under 2 % of a core. */
+    /** A wake-up can cost 50 us: ten milliseconds keep a thread that waits for an absent peer under 2 % of a core. */
     private static final long PATIENT_BACKOFF_NS = 10_000_000;
     private static final int TICKS_TO_PATIENCE = 200;
     private static final int LINGER_TICKS = 100;
@@ -67,7 +67,7 @@ final class TaskSignal implements IdleStrategy {
         }
     }
 
-    /** Service thread: whether nothing but absent peers is waited for. */
+    /** Service thread, before it idles: whether it only waits for absent peers, none of which has moved on in this duty cycle. */
     void setPatient(final boolean nothingButAbsentPeers) {
         patient = nothingButAbsentPeers;
     }
@@ -108,13 +108,12 @@ final class TaskSignal implements IdleStrategy {
 
     @Override
     public void idle(final int workCount) {
-        if (workCount > 0) {
+        idleTicks = patient || workCount == 0 ? idleTicks + 1 : 0;
+        if (workCount > 0 && !isPatient()) {
             backoffNs = MIN_BACKOFF_NS;
             linger = LINGER_TICKS;
-            idleTicks = 0;
             return;
         }
-        idleTicks++;
         mutex.lock();
         try {
             if (!fresh && !shutdown) {
@@ -134,6 +133,11 @@ final class TaskSignal implements IdleStrategy {
         }
     }
 
+    /** Whether it was told to be patient for long enough; then its questions to absent peers do not keep it awake either. */
+    private boolean isPatient() {
+        return patient && idleTicks > TICKS_TO_PATIENCE;
+    }
+
     private boolean keepTicking() {
         if (transportNeedsProgress.getAsBoolean()) {
             linger = LINGER_TICKS;
@@ -143,15 +147,20 @@ final class TaskSignal implements IdleStrategy {
     }
 
     private void backOff() {
+        final long maxNs = isPatient() ? PATIENT_BACKOFF_NS : MAX_BACKOFF_NS;
+        backoffNs = Math.min(backoffNs, maxNs);
+        asleep = backoffNs > MAX_BACKOFF_NS; // too long for a poster to wait for the next look at the transport
         try {
-            if (taskAdded.awaitNanos(backoffNs) > 0) {
+            if (asleep && transportNeedsProgress.getAsBoolean() || taskAdded.awaitNanos(backoffNs) > 0) {
                 return;
             }
         } catch (final InterruptedException ex) {
             // Nobody interrupts this thread on purpose; the duty cycle goes on, and a shutdown is seen at its next check.
             return;
+        } finally {
+            asleep = false;
         }
-        backoffNs = Math.min(2 * backoffNs, patient && idleTicks > TICKS_TO_PATIENCE ? PATIENT_BACKOFF_NS : MAX_BACKOFF_NS);
+        backoffNs = Math.min(2 * backoffNs, maxNs);
     }
 
     private void sleep() {

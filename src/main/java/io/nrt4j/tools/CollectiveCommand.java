@@ -1,6 +1,7 @@
 package io.nrt4j.tools;
 
 import io.nrt4j.NrtConfig;
+import io.nrt4j.NrtSetting;
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.net.NetTransportProvider;
@@ -84,10 +85,19 @@ final class CollectiveCommand implements Callable<Integer> {
             final Meeting meeting = rank == null ? Meeting.inMemory() : Meeting.inFolder(rendezvous.resolve(kind.toString()));
             final CollectiveRank.Job job = new CollectiveRank.Job(kind, ranks, input, slice, config, new SharedProxyQueues(), meeting,
                 Duration.ofSeconds(timeout));
-            final CollectiveJob run = new CollectiveJob(job, iterations, each -> provider.create(config));
+            final CollectiveJob run = new CollectiveJob(job, iterations, each -> provider.create(config),
+                this::onConnected);
             report(kind, input.length, provider.name(), rank == null ? run.runAll() : run.runOne(rank));
         }
         return 0;
+    }
+
+    private void onConnected(final int connected) {
+        if (rank != null) {
+            final PrintWriter out = spec.commandLine().getOut();
+            out.println("rank " + connected + " of " + ranks + " is connected");
+            out.flush();
+        }
     }
 
     private void check() {
@@ -124,10 +134,10 @@ final class CollectiveCommand implements Callable<Integer> {
             builder.transport(transport);
         }
         if (ranksPerProxy != null) {
-            builder.set(NrtConfig.Setting.RANKS_PER_NETWORK_PROXY, ranksPerProxy.toString());
+            builder.set(NrtSetting.RANKS_PER_NETWORK_PROXY, ranksPerProxy.toString());
         }
         if (spin) {
-            builder.set(NrtConfig.Setting.ONE_THREAD_PER_CORE, "true");
+            builder.set(NrtSetting.ONE_THREAD_PER_CORE, "true");
         }
         return builder.build();
     }
@@ -138,11 +148,12 @@ final class CollectiveCommand implements Callable<Integer> {
         final long median = sorted[sorted.length / 2];
         // What crosses each link, over the time: comparable between operations and numbers of ranks.
         final double busBytes = (double) size * kind.steps(ranks) / ranks;
+        final String where = rank == null ? "in one process" : "in as many processes (this is rank " + rank + ")";
         final PrintWriter out = spec.commandLine().getOut();
-        out.printf(Locale.ROOT, "%s: %d ranks%s over %s, %d bytes, %d times: median %.3f ms, best %.3f ms, worst %.3f ms;"
-                + " %.1f MB/s a link; every byte right%n", kind, ranks, rank == null ? " in one process" : " in as many processes (this is rank " + rank + ")",
-            over, size, times.length, median / NS_PER_MS, sorted[0] / NS_PER_MS, sorted[sorted.length - 1] / NS_PER_MS,
-            busBytes * 1000 / median);
+        out.printf(Locale.ROOT, "%s: %d ranks %s over %s, %d bytes, %d times: median %.3f ms, best %.3f ms, worst %.3f ms;"
+                + " %.1f MB/s a link; every byte right%n",
+            kind, ranks, where, over, size, times.length, median / NS_PER_MS, sorted[0] / NS_PER_MS,
+            sorted[sorted.length - 1] / NS_PER_MS, busBytes * 1000 / median);
         out.flush();
     }
 }

@@ -17,6 +17,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.IntConsumer;
 import java.util.function.IntFunction;
 
 /** Runs a collective a number of times and measures it: all ranks in this process, or one of them. */
@@ -24,18 +25,22 @@ final class CollectiveJob {
     private final CollectiveRank.Job job;
     private final int iterations;
     private final IntFunction<NetTransport> transports;
+    private final IntConsumer onConnected;
 
     /**
      * Makes a job.
      *
-     * @param job        what is run.
-     * @param iterations how often, at least 1.
-     * @param transports makes each rank's transport, which the job closes.
+     * @param job         what is run.
+     * @param iterations  how often, at least 1.
+     * @param transports  makes each rank's transport, which the job closes.
+     * @param onConnected told of each rank that is connected, on a thread of its own.
      */
-    CollectiveJob(final CollectiveRank.Job job, final int iterations, final IntFunction<NetTransport> transports) {
+    CollectiveJob(
+        final CollectiveRank.Job job, final int iterations, final IntFunction<NetTransport> transports, final IntConsumer onConnected) {
         this.job = job;
         this.iterations = iterations;
         this.transports = transports;
+        this.onConnected = onConnected;
     }
 
     /** Waits for the other ranks of this process before a measured run. */
@@ -124,6 +129,7 @@ final class CollectiveJob {
         throws BrokenBarrierException, InterruptedException, TimeoutException {
         final long[] times = new long[iterations];
         try (NetTransport transport = transports.apply(rank); CollectiveRank member = new CollectiveRank(job, rank, transport, barrier)) {
+            onConnected.accept(rank);
             for (int i = 0; i < iterations; i++) {
                 member.prepare();
                 gate.await();
@@ -133,6 +139,9 @@ final class CollectiveJob {
                 member.check();
             }
             gate.await();
+        } catch (final NrtException ex) {
+            final String who = "rank " + rank;
+            throw ex.getMessage().startsWith(who) ? ex : new NrtException(ex.status(), who + ": " + ex.getMessage(), ex);
         }
         return times;
     }

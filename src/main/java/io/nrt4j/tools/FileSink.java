@@ -5,14 +5,11 @@ import io.nrt4j.NrtStatus;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
-import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
-import java.nio.file.SimpleFileVisitor;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
-import java.nio.file.attribute.BasicFileAttributes;
 import java.util.List;
 
 /**
@@ -33,7 +30,7 @@ final class FileSink implements DigestLane.Sink, AutoCloseable {
         this.files = files;
         try {
             Files.createDirectories(this.folder);
-            staging = Files.createTempDirectory(this.folder, ".nrt4j-incoming-");
+            staging = ScratchFolders.create(this.folder, ".nrt4j-incoming-");
         } catch (final IOException ex) {
             throw new NrtException(NrtStatus.FAILURE, "cannot write to '" + folder + "': " + ex, ex);
         }
@@ -95,19 +92,7 @@ final class FileSink implements DigestLane.Sink, AutoCloseable {
             if (channel != null) {
                 channel.close();
             }
-            Files.walkFileTree(staging, new SimpleFileVisitor<>() {
-                @Override
-                public FileVisitResult visitFile(final Path path, final BasicFileAttributes attributes) throws IOException {
-                    Files.delete(path);
-                    return FileVisitResult.CONTINUE;
-                }
-
-                @Override
-                public FileVisitResult postVisitDirectory(final Path path, final IOException ex) throws IOException {
-                    Files.delete(path);
-                    return FileVisitResult.CONTINUE;
-                }
-            });
+            ScratchFolders.delete(staging);
         } catch (final IOException ex) {
             throw new NrtException(NrtStatus.FAILURE, "cannot remove '" + staging + "': " + ex, ex);
         }

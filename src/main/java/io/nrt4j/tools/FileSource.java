@@ -14,9 +14,13 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
 /**
- * Turns the chunks of files into memory that can be sent. A large file is mapped for reading, a window at a time, and sent from
- * the page cache without a copy; a small one is read into one of a few tensors that are used again and again, since a mapping
- * for each of many files would cost more than the copy.
+ * Turns the chunks of files into memory that can be sent. Where the transport allows it, a large file is mapped for reading, a
+ * window at a time, and sent from the page cache without a copy; a small one is read into one of a few tensors that are used
+ * again and again, since a mapping for each of many files would cost more than the copy.
+ *
+ * <p>A transport that moves bytes in native code must not be given mapped memory: when somebody cuts the file short
+ * meanwhile, the first access behind its new end is a SIGBUS, which ends the process there, and an error that can be
+ * caught in Java only. For such a transport all files are read.
  *
  * <p>A window's tensor is closed when its last chunk was sent and digested. The mapping itself goes when the garbage collector
  * finds its buffer, which the tensor keeps as long as a request or a registration needs it.
@@ -27,6 +31,8 @@ final class FileSource implements AutoCloseable {
     /** Smallest file that is mapped. */
     static final long MAP_FROM_BYTES = 1 << 20;
     private static final long MAX_WINDOW_BYTES = 1 << 30;
+    /** Most memory for chunks that are read. */
+    static final long MAX_POOL_BYTES = 8L << 30;
 
     /**
      * A chunk in memory.
@@ -38,6 +44,7 @@ final class FileSource implements AutoCloseable {
     record Chunk(SendMemory memory, long offset, ByteBuffer bytes) {
     }
 
+    private final long mapFromBytes;
     private final long pooledBytes;
     private final long windowBytes;
     private final int poolSize;
@@ -48,23 +55,37 @@ final class FileSource implements AutoCloseable {
     private SendMemory window;
     private long windowStart;
 
-    FileSource(final long chunkBytes, final int poolSize) {
+    /**
+     * A source.
+     *
+     * @param chunkBytes   longest chunk.
+     * @param poolSize     chunks that are in memory at once, at most.
+     * @param largestBytes size of the largest file.
+     * @param mapping      whether large files may be mapped.
+     * @throws NrtException RESOURCE when so many chunks of that size would need too much memory.
+     */
+    FileSource(final long chunkBytes, final int poolSize, final long largestBytes, final boolean mapping) {
         this.poolSize = poolSize;
-        pooledBytes = Math.min(chunkBytes, MAP_FROM_BYTES);
+        mapFromBytes = mapping ? MAP_FROM_BYTES : Long.MAX_VALUE;
+        pooledBytes = Math.max(1, Math.min(chunkBytes, Math.min(largestBytes, mapFromBytes)));
         windowBytes = Math.max(1, MAX_WINDOW_BYTES / chunkBytes) * chunkBytes;
+        if (pooledBytes > MAX_POOL_BYTES / poolSize) {
+            throw new NrtException(NrtStatus.RESOURCE, poolSize + " chunks of " + pooledBytes + " bytes in flight need more than "
+                + MAX_POOL_BYTES + " bytes of memory: take a smaller chunk or fewer in flight");
+        }
     }
 
     /**
      * Brings a chunk into memory. Chunks are asked for in order.
      *
-     * @return the chunk, or null while all tensors for small files are in use.
+     * @return the chunk, or null while all tensors that files are read into are in use.
      */
     Chunk open(final TransferFile of, final long offset, final int length, final boolean last) {
         try {
             if (of != file) {
                 begin(of);
             }
-            final Chunk chunk = of.sizeBytes() >= MAP_FROM_BYTES ? mapped(offset, length) : read(offset, length);
+            final Chunk chunk = of.sizeBytes() >= mapFromBytes ? mapped(offset, length) : read(offset, length);
             if (chunk != null && last) {
                 end();
             }

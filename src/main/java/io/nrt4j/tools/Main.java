@@ -85,9 +85,19 @@ public final class Main implements Callable<Integer> {
         final CommandLine commands = new CommandLine(main)
             .addSubcommand(new TransferCommand(engines))
             .addSubcommand(new CollectiveCommand())
+            .addSubcommand(new PerfCommand(engines))
             .addSubcommand(new InfoCommand());
         return commands
             .setCaseInsensitiveEnumValuesAllowed(true)
+            .setParameterExceptionHandler((ex, parsed) -> {
+                final CommandLine command = ex.getCommandLine();
+                final PrintWriter err = command.getErr();
+                err.println("nrt4j: " + ex.getMessage());
+                CommandLine.UnmatchedArgumentException.printSuggestions(ex, err);
+                err.println("see '" + command.getCommandSpec().qualifiedName() + " --help'");
+                err.flush();
+                return USAGE;
+            })
             .setExecutionExceptionHandler((ex, commandLine, parsed) -> {
                 final PrintWriter err = commandLine.getErr();
                 err.println("nrt4j: " + (ex.getMessage() == null ? ex : ex.getMessage()));

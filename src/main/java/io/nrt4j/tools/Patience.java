@@ -44,14 +44,7 @@ final class Patience {
      * @throws NrtException TIMEOUT at the limit; CLOSED when it was cancelled.
      */
     void pause(final Supplier<String> waitingFor) {
-        if (cancelled.getAsBoolean() || Thread.currentThread().isInterrupted()) {
-            throw new NrtException(NrtStatus.CLOSED, "given up while waiting for " + waitingFor.get());
-        }
-        final long waitedNs = System.nanoTime() - lastProgressNs;
-        if (waitedNs > limitNs) {
-            throw new NrtException(NrtStatus.TIMEOUT,
-                "nothing moved for " + waitedNs / 1_000_000 + " ms while waiting for " + waitingFor.get());
-        }
+        check(System.nanoTime() - lastProgressNs, waitingFor);
         rounds++;
         if (rounds < SPINS) {
             Thread.onSpinWait();
@@ -60,6 +53,28 @@ final class Patience {
         } else {
             LockSupport.parkNanos(parkNs);
             parkNs = Math.min(2 * parkNs, MAX_PARK_NS);
+        }
+    }
+
+    /** Whether {@link #check} would throw; allocates nothing. */
+    boolean isOver(final long waitedNs) {
+        return waitedNs > limitNs || cancelled.getAsBoolean() || Thread.currentThread().isInterrupted();
+    }
+
+    /**
+     * Whether to go on waiting.
+     *
+     * @param waitedNs   so long.
+     * @param waitingFor for the text of a failure.
+     * @throws NrtException TIMEOUT at the limit; CLOSED when it was cancelled.
+     */
+    void check(final long waitedNs, final Supplier<String> waitingFor) {
+        if (cancelled.getAsBoolean() || Thread.currentThread().isInterrupted()) {
+            throw new NrtException(NrtStatus.CLOSED, "given up while waiting for " + waitingFor.get());
+        }
+        if (waitedNs > limitNs) {
+            throw new NrtException(NrtStatus.TIMEOUT,
+                "nothing moved for " + waitedNs / 1_000_000 + " ms while waiting for " + waitingFor.get());
         }
     }
 }

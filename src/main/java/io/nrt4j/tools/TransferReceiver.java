@@ -50,7 +50,7 @@ final class TransferReceiver {
         }
     }
 
-    private final TransferLink link;
+    private final PeerLink link;
     private final Path out;
     private final int inFlight;
     private final ProgressMeter progress;
@@ -73,7 +73,7 @@ final class TransferReceiver {
      * @param inFlight receives in flight, 1 to 128.
      * @param progress told of what arrived; null for none.
      */
-    TransferReceiver(final TransferLink link, final Path out, final int inFlight, final ProgressMeter progress) {
+    TransferReceiver(final PeerLink link, final Path out, final int inFlight, final ProgressMeter progress) {
         this.link = link;
         this.out = out;
         this.inFlight = inFlight;
@@ -140,11 +140,13 @@ final class TransferReceiver {
     private void allocateSlots(final TransferWire.Header header, final List<TransferFile> files) {
         final long largest = files.stream().mapToLong(TransferFile::sizeBytes).max().orElse(0);
         final long slotBytes = Math.max(1, Math.min(header.chunkBytes(), largest));
-        if (slotBytes > Integer.MAX_VALUE || slotBytes * inFlight > MAX_BUFFER_BYTES) {
-            throw new NrtException(NrtStatus.RESOURCE, inFlight + " receives of " + slotBytes + " bytes in flight need more than "
+        final long messages = files.stream().mapToLong(file -> (file.sizeBytes() + slotBytes - 1) / slotBytes).sum();
+        final int needed = (int) Math.min(inFlight, Math.max(1, messages));
+        if (slotBytes > Integer.MAX_VALUE || slotBytes * needed > MAX_BUFFER_BYTES) {
+            throw new NrtException(NrtStatus.RESOURCE, needed + " receives of " + slotBytes + " bytes in flight need more than "
                 + MAX_BUFFER_BYTES + " bytes of memory: take a smaller chunk or fewer in flight");
         }
-        for (int i = 0; i < inFlight; i++) {
+        for (int i = 0; i < needed; i++) {
             final NrtTensor tensor = NrtTensor.allocate(slotBytes);
             slots.add(new Slot(tensor, tensor.view(0, (int) slotBytes)));
         }

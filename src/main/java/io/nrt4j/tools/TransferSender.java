@@ -20,7 +20,7 @@ final class TransferSender {
     private static final int LANE_CAPACITY = 4096;
     private static final long GIVE_UP_NS = TimeUnit.SECONDS.toNanos(2);
 
-    private final TransferLink link;
+    private final PeerLink link;
     private final List<TransferFile> files;
     private final long chunkBytes;
     private final int inFlight;
@@ -46,7 +46,7 @@ final class TransferSender {
      * @param progress   told of what was sent; null for none.
      */
     TransferSender(
-        final TransferLink link,
+        final PeerLink link,
         final List<TransferFile> files,
         final long chunkBytes,
         final int inFlight,
@@ -77,7 +77,8 @@ final class TransferSender {
         try (link;
             NrtTensor reply = NrtTensor.allocate(replyBytes);
             NrtTensor nothing = NrtTensor.allocate(1);
-            FileSource source = new FileSource(chunkBytes, inFlight);
+            FileSource source = new FileSource(chunkBytes, inFlight, largestBytes(),
+                link.transport().equals(PeerOptions.ONE_JVM_TRANSPORT));
             DigestLane lane = new DigestLane("nrt4j-digest-sent", files.size(), LANE_CAPACITY, null)) {
             link.connect();
             final TransferReport report;
@@ -93,6 +94,10 @@ final class TransferSender {
             link.closeInOrder();
             return report;
         }
+    }
+
+    private long largestBytes() {
+        return files.stream().mapToLong(TransferFile::sizeBytes).max().orElse(0);
     }
 
     private TransferReport send(

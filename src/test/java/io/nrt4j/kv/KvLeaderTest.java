@@ -11,6 +11,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nrt4j.NrtConfig;
+import io.nrt4j.NrtSetting;
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.testing.Await;
@@ -176,7 +177,7 @@ class KvLeaderTest {
     void longestAndStrangestHostNamesFit() {
         for (final String name : new String[] {"h".repeat(64), "x"}) {
             final NrtConfig config = NrtConfig.builder(Map.of(), Map.of()).bootstrapPort(FreePorts.next()).kvBindAddress("127.0.0.1")
-                .kvLockDirectory(folder).set(NrtConfig.Setting.HOST_NAME, name).build();
+                .kvLockDirectory(folder).set(NrtSetting.HOST_NAME, name).build();
             try (KvLeader leader = KvLeader.start(config)) {
                 assertThat(identity(leader)).matches(name + "/[0-9a-f]{32}");
             }

@@ -2,8 +2,6 @@ package io.nrt4j.kv;
 
 import static io.nrt4j.kv.KvTesting.LIMIT;
 import static io.nrt4j.kv.KvTesting.awaitConnections;
-import static io.nrt4j.kv.KvTesting.bytes;
-import static io.nrt4j.kv.KvTesting.concat;
 import static io.nrt4j.kv.KvTesting.connect;
 import static io.nrt4j.kv.KvTesting.get;
 import static io.nrt4j.kv.KvTesting.loopback;
@@ -20,7 +18,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
@@ -130,70 +127,31 @@ class KvStrangersTest {
 
     @Test
     void tenThousandConnectionsResetAtOnce() throws IOException {
-        for (int i = 0; i < 10_000; i++) {
-            try (Socket socket = connect(server.address())) {
-                socket.setSoLinger(true, 0);
-            }
-        }
+        Strangers.RESETS.visit(server.address(), sockets);
         awaitStrangersGone();
     }
 
     @Test
     void someBytesAndThenSilence() throws IOException {
-        final byte[] frames = concat(request(KvFrame.SET, "stranger", "v"), request(KvFrame.SET, "stranger", "v"));
-        for (final int sent : new int[] {0, 1, 1155, 1157, 2312}) {
-            for (int i = 0; i < 20; i++) {
-                open().getOutputStream().write(frames, 0, sent);
-            }
-        }
+        Strangers.SOME_BYTES.visit(server.address(), sockets);
         // 20 of 2312 bytes are valid clients, which may be silent.
         Await.until(LIMIT, () -> server.connectionCount() + " connections", () -> server.connectionCount() <= 21);
     }
 
     @Test
     void tenThousandMutatedFrames() throws IOException {
-        final Random random = new Random(20261129);
-        for (int i = 0; i < 10_000; i++) {
-            final byte[] frame = request(1 + random.nextInt(4), "key" + random.nextInt(100), "x".repeat(random.nextInt(900)));
-            for (int change = random.nextInt(4); change >= 0; change--) {
-                final int at = random.nextInt(3) == 0 ? random.nextInt(frame.length) : random.nextInt(160);
-                frame[at] = (byte) random.nextInt(256);
-            }
-            try (Socket socket = connect(server.address())) {
-                socket.setSoLinger(true, 0);
-                socket.getOutputStream().write(frame, 0, random.nextInt(8) == 0 ? random.nextInt(frame.length) : frame.length);
-            } catch (final IOException ex) {
-                assertThat(ex).hasMessageMatching("(?i).*(reset|broken pipe).*");
-            }
-        }
+        Strangers.MUTATED_FRAMES.visit(server.address(), sockets);
         awaitStrangersGone();
     }
 
     @Test
     void anHttpRequestABannerAndZeros() throws IOException {
-        for (final String said : new String[] {"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "SSH-2.0-x\r\n", "\0".repeat(1156),
-            "\u0016\u0003\u0001\u0002\u0000\u0001", "\u0004", "\u00ff"}) {
-            final Socket socket = open();
-            socket.getOutputStream().write(bytes(said));
-            KvTesting.awaitCut(socket);
-        }
+        Strangers.OTHER_PROTOCOLS.visit(server.address(), sockets);
     }
 
     @Test
     void aStreamOfFiftyMegabytes() throws IOException {
-        // Of anything, and of frames that are right until far into it.
-        for (final byte[] chunk : new byte[][] {bytes("x".repeat(64 << 10)), concat(request(KvFrame.SET, "k", "v"), bytes("x"))}) {
-            long sent = 0;
-            try (Socket socket = connect(server.address())) {
-                while (sent < 50L << 20) {
-                    socket.getOutputStream().write(chunk);
-                    sent += chunk.length;
-                }
-            } catch (final IOException ex) {
-                assertThat(ex).hasMessageMatching("(?i).*(reset|broken pipe).*");
-            }
-            assertThat(sent).as("it was cut early").isLessThan(50L << 20);
-        }
+        Strangers.STREAMS.visit(server.address(), sockets);
         awaitStrangersGone();
     }
 
@@ -230,7 +188,7 @@ class KvStrangersTest {
         Await.until(LIMIT, () -> server.connectionCount() + " connections", () -> {
             if (at[0] < frame.length) {
                 for (final Socket socket : slow) {
-                    write(socket, frame[at[0]]);
+                    Strangers.write(socket, frame[at[0]]);
                 }
                 at[0]++;
             }
@@ -238,14 +196,6 @@ class KvStrangersTest {
             return server.connectionCount() <= 1;
         });
         assertThat(at[0]).as("bytes that each said").isLessThan(frame.length);
-    }
-
-    private static void write(final Socket socket, final byte one) {
-        try {
-            socket.getOutputStream().write(one);
-        } catch (final IOException ex) {
-            assertThat(ex).hasMessageMatching("(?i).*(reset|broken pipe).*");
-        }
     }
 
     @Test

@@ -258,6 +258,7 @@ class BarrierTest {
         for (final HostBarrier side : sides) {
             side.close();
             side.close();
+            assertThatThrownBy(() -> side.arrive(0)).isInstanceOf(NrtException.class).hasMessageContaining("closed");
         }
         for (final AutoCloseable each : open) {
             final LoopbackTransport transport = (LoopbackTransport) each;

@@ -3,7 +3,7 @@ package io.nrt4j.sendrecv;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nrt4j.NrtConfig;
-import io.nrt4j.NrtConfig.Setting;
+import io.nrt4j.NrtSetting;
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.NrtTensor;
@@ -35,7 +35,7 @@ class BrokenTransportTest {
 
     private NrtAsyncSendRecv hookedEngine(final int lnc) {
         final NrtAsyncSendRecv engine = rig.add(new NrtAsyncSendRecv(
-            rig.config(builder -> builder.set(Setting.CLOSE_TIMEOUT_MS, "200")), hooked));
+            rig.config(builder -> builder.set(NrtSetting.CLOSE_TIMEOUT_MS, "200")), hooked));
         EngineRig.init(engine, lnc);
         return engine;
     }
@@ -141,7 +141,7 @@ class BrokenTransportTest {
     @Test
     void flushesThatTimedOutDoNotUseUpTheTransportsRoom() {
         final FaultPlan plan = new FaultPlan();
-        final NrtAsyncSendRecv engine = rig.engine(builder -> builder.set(Setting.FLUSH_TIMEOUT_MS, "5"), plan);
+        final NrtAsyncSendRecv engine = rig.engine(builder -> builder.set(NrtSetting.FLUSH_TIMEOUT_MS, "5"), plan);
         EngineRig.init(engine, 0);
         plan.neverComplete(FaultPlan.Operation.IFLUSH, Integer.MAX_VALUE);
         for (int i = 0; i < 20; i++) {

@@ -45,7 +45,7 @@ class ClosingRacesTest {
     }
 
     private NrtAsyncSendRecv handDriven() {
-        return rig.add(new NrtAsyncSendRecv(rig.config(builder -> builder), hooked, System::nanoTime, false));
+        return rig.add(new NrtAsyncSendRecv(rig.config(builder -> builder), hooked, System::nanoTime, context -> { }));
     }
 
     @Test

@@ -8,6 +8,7 @@ import io.nrt4j.net.loopback.FaultPlan;
 import io.nrt4j.net.loopback.FaultPlan.Operation;
 import io.nrt4j.net.loopback.LoopbackTransport;
 import io.nrt4j.testing.Await;
+import io.nrt4j.testing.Leaks;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -18,6 +19,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -32,6 +34,22 @@ class ClosingTest {
     void closeAll() {
         rig.close();
         tensors.forEach(NrtTensor::close);
+    }
+
+    /** Classes, native libraries and selectors that stay open once they were used are used once. */
+    @BeforeAll
+    static void warmUp() {
+        try (EngineRig rig = new EngineRig(); NrtTensor tensor = NrtTensor.allocate(8)) {
+            final NrtAsyncSendRecv a = rig.initialised(0);
+            final NrtAsyncSendRecv b = rig.initialised(1);
+            final EngineRig.Pair pair = EngineRig.connect(a, 0, b, 1);
+            final SendRecvRequest recv = new SendRecvRequest();
+            assertThat(a.sendTensor(tensor, 0, 8, pair.send(), new SendRecvRequest())).isEqualTo(NrtStatus.SUCCESS);
+            assertThat(b.recvTensor(tensor, 0, 8, pair.recv(), recv)).isEqualTo(NrtStatus.SUCCESS);
+            EngineRig.awaitDone(b, recv);
+            assertThat(b.flush(1)).isEqualTo(NrtStatus.SUCCESS);
+        }
+        Leaks.descriptors();
     }
 
     private NrtTensor tensor(final long size) {
@@ -55,6 +73,7 @@ class ClosingTest {
     @ParameterizedTest
     @EnumSource(Situation.class)
     void leavesNothingBehind(final Situation situation) {
+        final int descriptorsBefore = Leaks.descriptors();
         final FaultPlan plan = new FaultPlan();
         final NrtAsyncSendRecv a = rig.engine(builder -> builder, plan);
         final NrtAsyncSendRecv b = rig.initialised(1);
@@ -70,8 +89,10 @@ class ClosingTest {
         assertThat(transport.openRegistrations()).isZero();
         assertThat(transport.pendingConnects()).isZero();
         assertThat(tensor.storage().toString()).contains(" 0 in use");
+        a.close();
         b.close();
-        Await.until(Duration.ofSeconds(5), () -> Thread.getAllStackTraces().keySet().toString(), () -> serviceThreads() == 0);
+        Await.until(Duration.ofSeconds(5), () -> Leaks.threads().toString(), () -> Leaks.threads().isEmpty());
+        Leaks.awaitDescriptors(descriptorsBefore, Duration.ofSeconds(5));
     }
 
     private boolean bring(
@@ -121,6 +142,8 @@ class ClosingTest {
         final EngineRig.Pair pair = EngineRig.connect(a, 0, b, 1);
         final NrtTensor tensor = tensor(64);
         final LoopbackTransport transport = transport(a, 0);
+        final SendRecvRequest first = new SendRecvRequest();
+        assertThat(a.sendTensor(tensor, 0, 8, pair.send(), first)).isEqualTo(NrtStatus.SUCCESS);
         final AtomicBoolean refused = new AtomicBoolean();
         final CountDownLatch going = new CountDownLatch(2);
         final ExecutorService pool = Executors.newFixedThreadPool(2);
@@ -129,11 +152,13 @@ class ClosingTest {
             for (int i = 0; i < 2; i++) {
                 final boolean cold = i == 0;
                 posters.add(pool.submit(() -> {
-                    final SendRecvRequest request = new SendRecvRequest();
+                    SendRecvRequest request = first;
                     NrtStatus status = NrtStatus.SUCCESS;
                     for (int n = 0; status == NrtStatus.SUCCESS || status == NrtStatus.RESOURCE; n++) {
                         final NrtTensor from = cold ? NrtTensor.allocate(64) : tensor;
-                        status = a.sendTensor(from, 0, 8, pair.send(), new SendRecvRequest());
+                        final SendRecvRequest next = new SendRecvRequest();
+                        status = a.sendTensor(from, 0, 8, pair.send(), next);
+                        request = status == NrtStatus.SUCCESS ? next : request;
                         if (cold) {
                             from.close();
                         }
@@ -162,6 +187,7 @@ class ClosingTest {
 
     @RepeatedTest(10)
     void connectInitAndCloseRaceWithoutLeaks() throws Exception {
+        final int descriptorsBefore = Leaks.descriptors();
         final NrtAsyncSendRecv engine = rig.engine();
         final ExecutorService pool = Executors.newFixedThreadPool(3);
         try {
@@ -186,6 +212,8 @@ class ClosingTest {
         }
         engine.close();
         assertThat(serviceThreads()).isZero();
+        Await.until(Duration.ofSeconds(5), () -> Leaks.threads().toString(), () -> Leaks.threads().isEmpty());
+        Leaks.awaitDescriptors(descriptorsBefore, Duration.ofSeconds(5));
         EngineRig.init(engine, 5);
         assertThat(engine.close(5)).isEqualTo(NrtStatus.SUCCESS);
     }

@@ -63,7 +63,12 @@ final class EngineRig implements AutoCloseable {
 
     /** An engine without service threads. */
     NrtAsyncSendRecv handDriven(final UnaryOperator<NrtConfig.Builder> more, final FaultPlan plan, final NanoClock clock) {
-        return add(new NrtAsyncSendRecv(config(more), new LoopbackTransportProvider(plan), clock, false));
+        return add(new NrtAsyncSendRecv(config(more), new LoopbackTransportProvider(plan), clock, context -> { }));
+    }
+
+    /** An engine over a transport that the test alters. */
+    NrtAsyncSendRecv altered(final AlteredLoopback.Alteration alteration) {
+        return add(new NrtAsyncSendRecv(config(builder -> builder), new AlteredLoopback(alteration)));
     }
 
     NrtAsyncSendRecv add(final NrtAsyncSendRecv engine) {

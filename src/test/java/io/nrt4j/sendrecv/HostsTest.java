@@ -3,6 +3,7 @@ package io.nrt4j.sendrecv;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nrt4j.NrtConfig;
+import io.nrt4j.NrtSetting;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.NrtTensor;
 import io.nrt4j.kv.KvClient;
@@ -32,7 +33,7 @@ class HostsTest {
 
     private NrtAsyncSendRecv host(final EngineRig rig, final String address) {
         return rig.engine(builder -> builder.bootstrapPort(rigA.port()).kvBindAddress(address)
-            .set(NrtConfig.Setting.HOST_NAME, "node"), null);
+            .set(NrtSetting.HOST_NAME, "node"), null);
     }
 
     private static SendRecvComm connect(final NrtAsyncSendRecv from, final int lnc, final String peer, final int peerLnc) {

@@ -3,14 +3,18 @@ package io.nrt4j.sendrecv;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nrt4j.NrtConfig;
+import io.nrt4j.NrtSetting;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.NrtTensor;
 import io.nrt4j.Placement;
+import io.nrt4j.net.loopback.FaultPlan;
+import io.nrt4j.testing.Await;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -245,6 +249,132 @@ class PublicApiTest {
     }
 
     @Test
+    void afterACleanCloseOf128ConnectedCommunicatorsTheFullNumberConnectsAgain() {
+        final NrtAsyncSendRecv a = rig.initialised(0);
+        final NrtAsyncSendRecv b = rig.initialised(1);
+        for (int round = 0; round < 2; round++) {
+            final List<EngineRig.Pair> pairs = new ArrayList<>();
+            for (int i = 0; i < 128; i++) {
+                pairs.add(EngineRig.begin(a, 0, b, 1));
+            }
+            pairs.forEach(pair -> EngineRig.awaitConnected(a, b, pair));
+            final SendRecvComm oneMore = new SendRecvComm();
+            assertThat(a.connect(EngineRig.LOCALHOST, 1, 0, oneMore)).as("connected ones count").isEqualTo(NrtStatus.RESOURCE);
+            assertThat(b.accept(EngineRig.LOCALHOST, 0, 1, oneMore)).isEqualTo(NrtStatus.RESOURCE);
+            assertThat(a.close(0)).as(a.lastError()).isEqualTo(NrtStatus.SUCCESS);
+            assertThat(b.close(1)).as(b.lastError()).isEqualTo(NrtStatus.SUCCESS);
+            EngineRig.init(a, 0);
+            EngineRig.init(b, 1);
+        }
+    }
+
+    @Test
+    void aHandleThatNamesALiveCommunicatorIsRefusedAndTheCommunicatorStaysUsable() {
+        final NrtAsyncSendRecv a = rig.initialised(0);
+        final NrtAsyncSendRecv b = rig.initialised(1);
+        final EngineRig.Pair pair = new EngineRig.Pair(new SendRecvComm(), new SendRecvComm());
+        assertThat(a.connect(EngineRig.LOCALHOST, 1, 0, pair.send())).isEqualTo(NrtStatus.SUCCESS);
+        assertRefusedAsInUse(a, 0, pair.send()); // it connects
+        assertThat(b.accept(EngineRig.LOCALHOST, 0, 1, pair.recv())).isEqualTo(NrtStatus.SUCCESS);
+        assertRefusedAsInUse(b, 1, pair.recv());
+        EngineRig.awaitConnected(a, b, pair);
+        assertRefusedAsInUse(a, 0, pair.send()); // it is connected
+        assertRefusedAsInUse(b, 1, pair.recv());
+        assertThat(a.context(0).communicatorCount()).isEqualTo(1);
+        assertThat(b.context(1).communicatorCount()).isEqualTo(1);
+        exchange(a, b, pair);
+        assertThat(a.close(0)).as(a.lastError()).isEqualTo(NrtStatus.SUCCESS);
+        EngineRig.init(a, 0);
+        assertThat(a.connect(EngineRig.LOCALHOST, 1, 0, pair.send())).as("its communicator is closed").isEqualTo(NrtStatus.SUCCESS);
+    }
+
+    private static void assertRefusedAsInUse(final NrtAsyncSendRecv engine, final int lnc, final SendRecvComm handle) {
+        final Communicator named = handle.communicator();
+        assertThat(engine.connect(EngineRig.LOCALHOST, 7, lnc, handle)).isEqualTo(NrtStatus.FAILURE);
+        assertThat(engine.lastError()).contains("still names");
+        assertThat(engine.accept(EngineRig.LOCALHOST, 7, lnc, handle)).isEqualTo(NrtStatus.FAILURE);
+        assertThat(handle.communicator()).isSameAs(named);
+        assertThat(engine.testComm(handle)).isEqualTo(NrtStatus.SUCCESS);
+    }
+
+    private void exchange(final NrtAsyncSendRecv a, final NrtAsyncSendRecv b, final EngineRig.Pair pair) {
+        final SendRecvRequest send = new SendRecvRequest();
+        final SendRecvRequest recv = new SendRecvRequest();
+        assertThat(a.sendTensor(tensor(8), 0, 8, pair.send(), send)).as(a.lastError()).isEqualTo(NrtStatus.SUCCESS);
+        assertThat(b.recvTensor(tensor(8), 0, 8, pair.recv(), recv)).as(b.lastError()).isEqualTo(NrtStatus.SUCCESS);
+        assertThat(EngineRig.awaitDone(a, send)).isEqualTo(8);
+        assertThat(EngineRig.awaitDone(b, recv)).isEqualTo(8);
+    }
+
+    @Test
+    void theHandleOfAFailedCommunicatorIsReusable() {
+        final FaultPlan plan = new FaultPlan();
+        final NrtAsyncSendRecv a = rig.engine(builder -> builder, plan);
+        final NrtAsyncSendRecv b = rig.initialised(1);
+        EngineRig.init(a, 0);
+        EngineRig.init(b, 2);
+        final EngineRig.Pair pair = new EngineRig.Pair(new SendRecvComm(), new SendRecvComm());
+        plan.fail(FaultPlan.Operation.LISTEN, 1, "no interface");
+        assertThat(a.accept(EngineRig.LOCALHOST, 1, 0, pair.recv())).isEqualTo(NrtStatus.SUCCESS);
+        awaitFailed(a, pair.recv(), "no interface");
+        assertThat(a.accept(EngineRig.LOCALHOST, 1, 0, pair.recv())).isEqualTo(NrtStatus.SUCCESS);
+        assertThat(b.connect(EngineRig.LOCALHOST, 0, 1, pair.send())).isEqualTo(NrtStatus.SUCCESS);
+        EngineRig.awaitConnected(b, a, pair);
+        exchange(b, a, pair);
+        final EngineRig.Pair back = new EngineRig.Pair(new SendRecvComm(), new SendRecvComm());
+        plan.fail(FaultPlan.Operation.CONNECT, 1, "no route");
+        assertThat(a.connect(EngineRig.LOCALHOST, 1, 0, back.send())).isEqualTo(NrtStatus.SUCCESS);
+        assertThat(b.accept(EngineRig.LOCALHOST, 0, 1, new SendRecvComm())).isEqualTo(NrtStatus.SUCCESS);
+        awaitFailed(a, back.send(), "no route");
+        assertThat(a.connect(EngineRig.LOCALHOST, 2, 0, back.send())).isEqualTo(NrtStatus.SUCCESS);
+        assertThat(back.send().failure()).as("of the new communicator").isEmpty();
+        assertThat(b.accept(EngineRig.LOCALHOST, 0, 2, back.recv())).isEqualTo(NrtStatus.SUCCESS);
+        EngineRig.awaitConnected(a, b, back);
+        exchange(a, b, back);
+    }
+
+    private static void awaitFailed(final NrtAsyncSendRecv engine, final SendRecvComm comm, final String cause) {
+        Await.until(EngineRig.LIMIT, comm::toString, () -> engine.testComm(comm) != NrtStatus.SUCCESS);
+        assertThat(engine.testComm(comm)).isEqualTo(NrtStatus.FAILURE);
+        assertThat(engine.lastError()).contains(cause);
+    }
+
+    /** Fails when the limit is looked at by the transport only, or after the slot was taken. */
+    @Test
+    void aMessageLongerThanTheTransportCarriesIsRefusedBeforeASlotIsTaken() {
+        final AtomicInteger posts = new AtomicInteger();
+        final AlteredLoopback.Alteration small = call -> {
+            if (call.equals("isend") || call.equals("irecv")) {
+                posts.incrementAndGet();
+            }
+            return call.equals("maxMessageBytes") ? Long.valueOf(1000) : null;
+        };
+        final NrtAsyncSendRecv a = rig.altered(small);
+        final NrtAsyncSendRecv b = rig.altered(small);
+        EngineRig.init(a, 0);
+        EngineRig.init(b, 1);
+        final EngineRig.Pair pair = EngineRig.connect(a, 0, b, 1);
+        final NrtTensor tensor = tensor(4096);
+        final SendRecvRequest send = new SendRecvRequest();
+        final SendRecvRequest recv = new SendRecvRequest();
+        for (int temperature = 0; temperature < 2; temperature++) { // cold first, hot then
+            assertThat(a.sendTensor(tensor, 0, 1001, pair.send(), send)).isEqualTo(NrtStatus.FAILURE);
+            assertThat(a.lastError()).contains("1001 bytes").contains("1000").contains("loopback");
+            assertThat(b.recvTensor(tensor, 0, 4096, pair.recv(), recv)).isEqualTo(NrtStatus.FAILURE);
+            assertThat(b.lastError()).contains("4096 bytes").contains("1000");
+            assertThat(pair.send().communicator().requestsInFlight()).isZero();
+            assertThat(pair.recv().communicator().requestsInFlight()).isZero();
+            assertThat(pair.send().communicator().stash().isEmpty()).isTrue();
+            assertThat(a.testRequest(send)).as("untouched, or still the last one").isEqualTo(NrtStatus.INVALID_HANDLE);
+            assertThat(posts).as("of which the transport was told").hasValue(2 * temperature);
+            assertThat(a.sendTensor(tensor, 0, 1000, pair.send(), send)).as(a.lastError()).isEqualTo(NrtStatus.SUCCESS);
+            assertThat(b.recvTensor(tensor, 2000, 1000, pair.recv(), recv)).isEqualTo(NrtStatus.SUCCESS);
+            assertThat(EngineRig.awaitDone(a, send)).isEqualTo(1000);
+            assertThat(EngineRig.awaitDone(b, recv)).isEqualTo(1000);
+        }
+    }
+
+    @Test
     void aFinishedStaleOrEmptyRequestHandleIsInvalid() {
         final NrtAsyncSendRecv a = rig.initialised(0);
         final NrtAsyncSendRecv b = rig.initialised(1);
@@ -268,7 +398,7 @@ class PublicApiTest {
 
     @Test
     void aDeviceTensorMustBeOnTheDeviceOfTheLnc() {
-        final NrtAsyncSendRecv a = rig.engine(builder -> builder.set(NrtConfig.Setting.VTPB_INDEX, "0=5"), null);
+        final NrtAsyncSendRecv a = rig.engine(builder -> builder.set(NrtSetting.VTPB_INDEX, "0=5"), null);
         EngineRig.init(a, 0);
         final NrtAsyncSendRecv b = rig.initialised(1);
         final EngineRig.Pair pair = EngineRig.connect(a, 0, b, 1);

@@ -2,61 +2,26 @@ package io.nrt4j.sendrecv;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.nrt4j.NrtConfig;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.NrtTensor;
-import io.nrt4j.net.NetTransport;
-import io.nrt4j.net.NetTransportProvider;
-import io.nrt4j.net.loopback.LoopbackTransport;
 import io.nrt4j.testing.Await;
-import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
 /** An error inside the service thread: every later call on the LNC says so, and nothing hangs. */
 class ServiceFailureTest {
-    /** Makes loopback transports whose progress throws what it is told to. */
-    private record Sabotaged(AtomicReference<Error> bomb) implements NetTransportProvider {
-        @Override
-        public String name() {
-            return "sabotaged";
-        }
-
-        @Override
-        public String unavailabilityCause(final NrtConfig config) {
-            return null;
-        }
-
-        @Override
-        public String describe(final NrtConfig config) {
-            return "loopback that blows up";
-        }
-
-        @Override
-        public NetTransport create(final NrtConfig config) {
-            final LoopbackTransport real = new LoopbackTransport();
-            return (NetTransport) Proxy.newProxyInstance(getClass().getClassLoader(), new Class<?>[] {NetTransport.class},
-                (proxy, method, arguments) -> {
-                    final Error error = bomb.get();
-                    if (error != null && method.getName().equals("progress")) {
-                        throw error;
-                    }
-                    try {
-                        return method.invoke(real, arguments);
-                    } catch (final InvocationTargetException ex) {
-                        throw ex.getCause();
-                    }
-                });
-        }
-    }
-
     @Test
     void everyLaterCallFailsWithTheCause() {
         final AtomicReference<Error> bomb = new AtomicReference<>();
         try (EngineRig rig = new EngineRig(); NrtTensor tensor = NrtTensor.allocate(64)) {
-            final NrtAsyncSendRecv a = rig.add(new NrtAsyncSendRecv(rig.config(builder -> builder), new Sabotaged(bomb)));
+            final NrtAsyncSendRecv a = rig.altered(call -> {
+                final Error error = bomb.get();
+                if (error != null && call.equals("progress")) {
+                    throw error;
+                }
+                return null;
+            });
             final NrtAsyncSendRecv b = rig.initialised(1);
             EngineRig.init(a, 0);
             final EngineRig.Pair pair = EngineRig.connect(a, 0, b, 1);

@@ -5,7 +5,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.sun.management.ThreadMXBean;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.NrtTensor;
+import io.nrt4j.testing.Leaks;
 import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadInfo;
+import java.util.Set;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -15,6 +18,7 @@ class SteadyStateTest {
     private static final int IN_FLIGHT = 128;
     private static final int CYCLES = 100_000;
     private static final int WARM_UP = 20_000;
+    private static final long MAX_HEAP_GROWTH = 512 << 10;
 
     private final SendRecvRequest[] sends = new SendRecvRequest[IN_FLIGHT];
     private final SendRecvRequest[] recvs = new SendRecvRequest[IN_FLIGHT];
@@ -32,14 +36,34 @@ class SteadyStateTest {
             cycle(a, b, pair, tensor, WARM_UP);
             final ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
             final long me = Thread.currentThread().getId();
-            final long service = ManagementFactory.getThreadMXBean().getAllThreadIds().length;
+            final Set<String> threadsBefore = Leaks.threads();
+            final long heapBefore = Leaks.heapBytes();
+            final long servicesBefore = allocatedByServices(threads);
             final long before = threads.getThreadAllocatedBytes(me);
             final NrtStatus worst = cycle(a, b, pair, tensor, CYCLES);
             final long allocated = threads.getThreadAllocatedBytes(me) - before;
+            final long byServices = allocatedByServices(threads) - servicesBefore;
             assertThat(worst).isEqualTo(NrtStatus.SUCCESS);
             assertThat(allocated).as("bytes in %s cycles", CYCLES).isLessThan(CYCLES / 10);
-            assertThat(ManagementFactory.getThreadMXBean().getAllThreadIds().length).isLessThanOrEqualTo((int) service + 1);
+            assertThat(byServices).as("bytes of the service threads in %s cycles", CYCLES).isLessThan(CYCLES / 2);
+            assertThat(Leaks.heapBytes() - heapBefore).as("growth of the heap").isLessThan(MAX_HEAP_GROWTH);
+            assertThat(Leaks.threads()).isEqualTo(threadsBefore);
         }
+    }
+
+    /** Bytes that the service threads of all LNCs have allocated so far; what they do while they wait is mostly sleeping. */
+    private static long allocatedByServices(final ThreadMXBean threads) {
+        long sum = 0;
+        int count = 0;
+        for (final long id : threads.getAllThreadIds()) {
+            final ThreadInfo info = threads.getThreadInfo(id);
+            if (info != null && info.getThreadName().startsWith("nrt4j-sr-")) {
+                sum += threads.getThreadAllocatedBytes(id);
+                count++;
+            }
+        }
+        assertThat(count).as("service threads").isEqualTo(2);
+        return sum;
     }
 
     /** Keeps 128 sends in flight, then receives, and posts each slot anew; allocates nothing itself. */

@@ -2,12 +2,16 @@ package io.nrt4j.sendrecv;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.nrt4j.NrtConfig.Setting;
+import io.nrt4j.NrtSetting;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.NrtTensor;
+import io.nrt4j.concurrent.NanoClock;
 import io.nrt4j.net.loopback.FaultPlan;
 import io.nrt4j.net.loopback.FaultPlan.Operation;
+import io.nrt4j.net.loopback.LoopbackTransport;
+import io.nrt4j.net.loopback.LoopbackTransportProvider;
 import io.nrt4j.testing.Await;
+import io.nrt4j.testing.Leaks;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -18,12 +22,16 @@ import java.nio.file.Files;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Peers that are not there, silent or strange; transfers, flushes and inits that do not end by themselves. */
 class TimeLimitsTest {
+    private static final int STREAMED = 64 << 10;
+    private static final int WINDOWS = 5;
+
     private final EngineRig rig = new EngineRig();
 
     @AfterEach
@@ -80,7 +88,7 @@ class TimeLimitsTest {
     @Test
     void aFlushThatNeverEndsAnswersTimeout() {
         final FaultPlan plan = new FaultPlan();
-        final NrtAsyncSendRecv a = rig.engine(builder -> builder.set(Setting.FLUSH_TIMEOUT_MS, "50"), plan);
+        final NrtAsyncSendRecv a = rig.engine(builder -> builder.set(NrtSetting.FLUSH_TIMEOUT_MS, "50"), plan);
         EngineRig.init(a, 0);
         assertThat(a.flush(0)).isEqualTo(NrtStatus.SUCCESS);
         plan.neverComplete(Operation.IFLUSH, 1);
@@ -97,10 +105,68 @@ class TimeLimitsTest {
         assertThat(a.close(0)).isEqualTo(NrtStatus.SUCCESS);
     }
 
+    /** More fences are abandoned than a communicator has room for: they are collected once the transport gives them back. */
+    @Test
+    void flushesThatTimedOutDoNotUseTheTransportUp() {
+        final FaultPlan plan = new FaultPlan();
+        final NrtAsyncSendRecv a = rig.engine(builder -> builder.set(NrtSetting.FLUSH_TIMEOUT_MS, "5"), plan);
+        EngineRig.init(a, 0);
+        for (int outage = 0; outage < 8; outage++) {
+            plan.neverComplete(Operation.IFLUSH, 20);
+            for (int i = 0; i < 20; i++) {
+                assertThat(a.flush(0)).isEqualTo(NrtStatus.TIMEOUT);
+            }
+            plan.releaseAll();
+            awaitFlush(a);
+        }
+        plan.neverComplete(Operation.IFLUSH, 200); // more than there is room for
+        for (int i = 0; i < 200; i++) {
+            assertThat(a.flush(0)).isEqualTo(NrtStatus.TIMEOUT);
+        }
+        plan.releaseAll();
+        awaitFlush(a);
+        assertThat(a.close(0)).as(a.lastError()).isEqualTo(NrtStatus.SUCCESS);
+    }
+
+    /** Again after a time-out: five milliseconds may be too short for a right flush on a busy machine. */
+    private static void awaitFlush(final NrtAsyncSendRecv engine) {
+        Await.until(EngineRig.LIMIT, engine::lastError, () -> engine.flush(0) == NrtStatus.SUCCESS);
+    }
+
+    /** No native thread is left: an error, not an exception, at the last step of init. */
+    @Test
+    void aServiceThreadThatCannotStartFailsInitAndLeavesNothing() throws IOException {
+        final AtomicBoolean exhausted = new AtomicBoolean(true);
+        final List<LoopbackTransport> made = new ArrayList<>();
+        final NrtAsyncSendRecv a = rig.add(new NrtAsyncSendRecv(
+            rig.config(builder -> builder), new LoopbackTransportProvider(), NanoClock.SYSTEM, context -> {
+                made.add((LoopbackTransport) context.transport());
+                if (exhausted.get()) {
+                    throw new OutOfMemoryError("unable to create native thread");
+                }
+                context.start();
+            }));
+        assertThat(a.init(0)).isEqualTo(NrtStatus.FAILURE);
+        assertThat(a.lastError()).contains("unable to create native thread").contains("lnc 0");
+        assertThat(a.context(0)).isNull();
+        assertThat(made.get(0).openComms()).isZero();
+        assertThat(made.get(0).openRegistrations()).isZero();
+        assertThat(made.get(0).openListeners()).isZero();
+        Await.until(EngineRig.LIMIT, () -> Leaks.threads().toString(), () -> Leaks.threads().isEmpty());
+        try (ServerSocket port = new ServerSocket()) {
+            port.bind(new InetSocketAddress(EngineRig.LOCALHOST, rig.port())); // nobody serves it any more
+        }
+        assertThat(a.close(0)).as("nothing to close").isEqualTo(NrtStatus.FAILURE);
+        exhausted.set(false);
+        EngineRig.init(a, 0);
+        assertThat(a.flush(0)).isEqualTo(NrtStatus.SUCCESS);
+        assertThat(a.close(0)).as(a.lastError()).isEqualTo(NrtStatus.SUCCESS);
+    }
+
     @Test
     void initFailsWithItsCauseAndMayBeTriedAgain() {
         final FaultPlan plan = new FaultPlan();
-        final NrtAsyncSendRecv a = rig.engine(builder -> builder.set(Setting.INIT_TIMEOUT_MS, "300"), plan);
+        final NrtAsyncSendRecv a = rig.engine(builder -> builder.set(NrtSetting.INIT_TIMEOUT_MS, "300"), plan);
         plan.fail(Operation.REG_MR, 1, "no device memory can be registered");
         assertThat(a.init(0)).isEqualTo(NrtStatus.FAILURE);
         assertThat(a.lastError()).contains("flush buffer of lnc 0").contains("no device memory can be registered");
@@ -223,43 +289,68 @@ class TimeLimitsTest {
         assertThat(a.lastError()).contains("127.0.0.9").containsIgnoringCase("refused");
     }
 
-    /** A listener whose queue is full swallows further connections without a word. */
+    /**
+     * A listener whose queue is full swallows further connections without a word. Windows with such a peer and without one follow each
+     * other, so that whatever else the machine does meets both.
+     */
     @Test
     @Tag("slow")
-    void aBlackHolePeerTimesOutWhileOthersConnectAndStream() throws IOException {
+    void aBlackHolePeerTimesOutWhileOthersConnectAndStreamAsFastAsWithoutIt() throws IOException {
         final String hole = "127.0.0.10";
-        final NrtAsyncSendRecv a = rig.engine(builder -> builder.connectTimeout(Duration.ofSeconds(3)), null);
+        final Duration window = Duration.ofSeconds(1);
+        final NrtAsyncSendRecv a = rig.engine(builder -> builder.connectTimeout(window), null);
         final NrtAsyncSendRecv b = rig.initialised(1);
         EngineRig.init(a, 0);
         final List<SocketChannel> fillers = new ArrayList<>();
         try (ServerSocket swallowing = new ServerSocket(rig.port(), 1, InetAddress.getByName(hole));
-            NrtTensor tensor = NrtTensor.allocate(1 << 20)) {
+            NrtTensor tensor = NrtTensor.allocate(2 * STREAMED)) {
             for (int i = 0; i < 8; i++) {
                 final SocketChannel filler = SocketChannel.open();
                 filler.configureBlocking(false);
                 filler.connect(new InetSocketAddress(hole, swallowing.getLocalPort()));
                 fillers.add(filler);
             }
-            final SendRecvComm lost = new SendRecvComm();
-            assertThat(a.connect(hole, 1, 0, lost)).isEqualTo(NrtStatus.SUCCESS);
             final EngineRig.Pair pair = EngineRig.connect(a, 0, b, 1);
-            int transfers = 0;
-            while (a.testComm(lost) == NrtStatus.SUCCESS) {
-                final SendRecvRequest send = new SendRecvRequest();
-                final SendRecvRequest recv = new SendRecvRequest();
-                assertThat(b.recvTensor(tensor, 0, 1 << 19, pair.recv(), recv)).isEqualTo(NrtStatus.SUCCESS);
-                assertThat(a.sendTensor(tensor, 1 << 19, 1 << 19, pair.send(), send)).isEqualTo(NrtStatus.SUCCESS);
-                EngineRig.awaitDone(a, send);
-                EngineRig.awaitDone(b, recv);
-                transfers++;
+            stream(a, b, pair, tensor, window, null);
+            final List<Double> with = new ArrayList<>();
+            final List<Double> without = new ArrayList<>();
+            for (int i = 0; i < WINDOWS; i++) {
+                without.add(stream(a, b, pair, tensor, window, null));
+                final SendRecvComm lost = new SendRecvComm();
+                assertThat(a.connect(hole, 1, 0, lost)).isEqualTo(NrtStatus.SUCCESS);
+                EngineRig.connect(b, 1, a, 0); // another pair connects meanwhile
+                with.add(stream(a, b, pair, tensor, window, lost));
+                assertThat(a.testComm(lost)).isEqualTo(NrtStatus.TIMEOUT);
+                assertThat(a.lastError()).contains(hole);
             }
-            assertThat(a.testComm(lost)).isEqualTo(NrtStatus.TIMEOUT);
-            assertThat(a.lastError()).contains(hole);
-            assertThat(transfers).as("streamed all the while").isGreaterThan(1000);
+            assertThat(median(with) / median(without)).as("transfers a second %s with the hole, %s without", with, without)
+                .isGreaterThanOrEqualTo(0.5);
         } finally {
             for (final SocketChannel filler : fillers) {
                 filler.close();
             }
         }
+    }
+
+    /** Transfers a second, for so long, or as long as a communicator connects. */
+    private static double stream(
+        final NrtAsyncSendRecv a, final NrtAsyncSendRecv b, final EngineRig.Pair pair, final NrtTensor tensor, final Duration window,
+        final SendRecvComm lost) {
+        final SendRecvRequest send = new SendRecvRequest();
+        final SendRecvRequest recv = new SendRecvRequest();
+        final long startNs = System.nanoTime();
+        int transfers = 0;
+        while (lost == null ? System.nanoTime() - startNs < window.toNanos() : a.testComm(lost) == NrtStatus.SUCCESS) {
+            assertThat(b.recvTensor(tensor, 0, STREAMED, pair.recv(), recv)).isEqualTo(NrtStatus.SUCCESS);
+            assertThat(a.sendTensor(tensor, STREAMED, STREAMED, pair.send(), send)).isEqualTo(NrtStatus.SUCCESS);
+            EngineRig.awaitDone(a, send);
+            EngineRig.awaitDone(b, recv);
+            transfers++;
+        }
+        return transfers * 1e9 / (System.nanoTime() - startNs);
+    }
+
+    private static double median(final List<Double> values) {
+        return values.stream().sorted().skip(values.size() / 2).findFirst().orElseThrow();
     }
 }

@@ -60,7 +60,21 @@ public final class ChildJvm implements AutoCloseable {
      * @return the running child.
      */
     public static ChildJvm start(final List<String> jvmOptions, final Class<?> mainClass, final String... arguments) {
-        final List<String> command = new ArrayList<>();
+        return startUnder(List.of(), jvmOptions, mainClass, arguments);
+    }
+
+    /**
+     * Starts a main class under another command, which must replace itself by the JVM, such as {@code ip netns exec}.
+     *
+     * @param prefix     the other command and its arguments.
+     * @param jvmOptions as above.
+     * @param mainClass  what to run.
+     * @param arguments  its arguments.
+     * @return the running child.
+     */
+    public static ChildJvm startUnder(
+        final List<String> prefix, final List<String> jvmOptions, final Class<?> mainClass, final String... arguments) {
+        final List<String> command = new ArrayList<>(prefix);
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(List.of("-Xmx64m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto"));
         if (Runtime.version().feature() >= FIRST_JAVA_WITH_NATIVE_ACCESS_WARNING) {

@@ -56,7 +56,7 @@ class CollectiveTest {
                 final LoopbackTransport transport = new LoopbackTransport(plans[rank]);
                 transports.add(transport);
                 return transport;
-            });
+            }, rank -> { });
     }
 
     private static FaultPlan[] plans(final int ranks) {

@@ -2,16 +2,19 @@ package io.nrt4j.tools;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.nrt4j.testing.NeedsLibfabric;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 /** {@code nrt4j info}. */
 class InfoCommandTest {
     private static final String PORT = "nrt4j.asyncSendRecv.bootstrapPort";
+    private static final String PATH = "nrt4j.libfabric.path";
 
     @AfterEach
     void clear() {
         System.clearProperty(PORT);
+        System.clearProperty(PATH);
     }
 
     @Test
@@ -29,6 +32,26 @@ class InfoCommandTest {
             .containsPattern("pending requests of a communicator +128")
             .contains("NEURON_RT_ASYNC_SENDRECV_BOOTSTRAP_PORT=4711 (system property " + PORT + ")")
             .contains("NRT4J_CLOSE_TIMEOUT_MS=5000 (")
+            .containsPattern("loopback +available");
+    }
+
+    @Test
+    void itTellsWhatLibfabricOffers() {
+        NeedsLibfabric.assume();
+
+        assertThat(CommandRun.of("info").out())
+            .containsPattern("libfabric +available\\R +libfabric 1\\.[0-9]+ \\(.*\\), uses .*\\R +offers\\R")
+            .containsPattern("(?m)^ +tcp;ofi_rxm: .*lo 127\\.0\\.0\\.1");
+    }
+
+    @Test
+    void anAbsentLibfabricCostsTheRestNothing() {
+        System.setProperty(PATH, "/nowhere/libfabric.so.1");
+
+        final CommandRun run = CommandRun.of("info");
+
+        assertThat(run.exitCode()).isZero();
+        assertThat(run.out()).containsPattern("libfabric +not available: .*/nowhere/libfabric.so.1.*apt-get install libfabric1")
             .containsPattern("loopback +available");
     }
 

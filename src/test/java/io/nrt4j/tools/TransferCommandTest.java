@@ -312,7 +312,7 @@ class TransferCommandTest {
         final CommandRun run = CommandRun.of((Object[]) (line.isEmpty() ? new String[0] : line.split(" ")));
 
         assertThat(run.exitCode()).isEqualTo(2);
-        assertThat(run.err()).contains("Usage: nrt4j");
+        assertThat(run.err()).contains("--help");
     }
 
     @Test

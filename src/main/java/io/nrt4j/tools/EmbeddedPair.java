@@ -1,18 +1,16 @@
 package io.nrt4j.tools;
 
 import io.nrt4j.NrtConfig;
+import io.nrt4j.NrtSetting;
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.sendrecv.NrtAsyncSendRecv;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Comparator;
-import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletionService;
 import java.util.concurrent.ExecutionException;
@@ -22,48 +20,55 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.stream.Stream;
+import java.util.function.Function;
 
 /**
- * Both ends of a transfer in this JVM: two engines as two hosts, each with a key-value server at a loopback address of its own
+ * Both ends of a command in this JVM: two engines as two hosts, each with a key-value server at a loopback address of its own
  * (where the system has a second one, as Linux does; otherwise they are two processes of one host).
  *
  * <p>Threads: {@link #run} by one thread; each role has one of its own. {@code cancelled} is raised when the other role has
  * failed and had its time to tell.
+ *
+ * @param <R> what a role answers.
  */
-final class EmbeddedTransfer {
+final class EmbeddedPair<R> {
     private static final long GRACE_MS = 3000;
     private static final long END_MS = 15_000;
 
-    private final TransferOptions options;
+    private final PeerOptions options;
     private final EngineFactory engines;
     private final AtomicBoolean cancelled = new AtomicBoolean();
 
-    EmbeddedTransfer(final TransferOptions options, final EngineFactory engines) {
+    EmbeddedPair(final PeerOptions options, final EngineFactory engines) {
         this.options = options;
         this.engines = engines;
     }
 
-    /** Sends the files and answers what became of them, as the sender sees it. */
-    TransferReport run(final List<TransferFile> files, final Path out, final ProgressMeter progress) {
+    /**
+     * Runs both roles to their ends.
+     *
+     * @param first  role of host A; its link is not connected yet.
+     * @param second role of host B.
+     * @return what the first role answered.
+     * @throws RuntimeException that of the role that failed first; the other's, if it failed too, is suppressed in it.
+     */
+    R run(final Function<PeerLink, R> first, final Function<PeerLink, R> second) {
         final Path locks = temporaryFolder();
         final String ipA = "127.0.0.1";
         final String ipB = canListenAt("127.0.0.2") ? "127.0.0.2" : ipA;
         final int port = options.port() != 0 ? options.port() : freePort(ipA, ipB);
         try (NrtAsyncSendRecv hostA = engine("host-a", ipA, port, locks);
             NrtAsyncSendRecv hostB = engine("host-b", ipB, port, locks)) {
-            final TransferSender sender = new TransferSender(
-                link(hostA, options.lnc(), ipB, options.peerLnc()), files, options.chunkBytes(), options.inFlight(), null);
-            final TransferReceiver receiver = new TransferReceiver(
-                link(hostB, options.peerLnc(), ipA, options.lnc()), out, options.inFlight(), progress);
-            return runBoth(sender, receiver);
+            final PeerLink linkA = link(hostA, options.lnc(), ipB, options.peerLnc());
+            final PeerLink linkB = link(hostB, options.peerLnc(), ipA, options.lnc());
+            return runBoth(() -> first.apply(linkA), () -> second.apply(linkB));
         } finally {
-            deleteQuietly(locks);
+            ScratchFolders.deleteQuietly(locks);
         }
     }
 
-    private TransferLink link(final NrtAsyncSendRecv engine, final int lnc, final String peerIp, final int peerLnc) {
-        return new TransferLink(engine, lnc, peerIp, peerLnc, new Patience(options.timeout(), cancelled::get));
+    private PeerLink link(final NrtAsyncSendRecv engine, final int lnc, final String peerIp, final int peerLnc) {
+        return new PeerLink(engine, lnc, peerIp, peerLnc, new Patience(options.timeout(), cancelled::get));
     }
 
     private NrtAsyncSendRecv engine(final String name, final String ip, final int port, final Path locks) {
@@ -71,32 +76,30 @@ final class EmbeddedTransfer {
         return engines.create(options.config(port)
             .kvBindAddress(ip)
             .kvLockDirectory(folder(locks.resolve(ip)))
-            .set(NrtConfig.Setting.HOST_NAME, name)
+            .set(NrtSetting.HOST_NAME, name)
             .build());
     }
 
-    private TransferReport runBoth(final TransferSender sender, final TransferReceiver receiver) {
+    private R runBoth(final Callable<R> roleA, final Callable<R> roleB) {
         final ExecutorService threads = Executors.newFixedThreadPool(2, task -> {
-            final Thread thread = new Thread(task, "nrt4j-transfer");
+            final Thread thread = new Thread(task, "nrt4j-end");
             thread.setDaemon(true);
             return thread;
         });
         try {
-            final CompletionService<TransferReport> ends = new ExecutorCompletionService<>(threads);
-            final Callable<TransferReport> receiving = receiver::run;
-            final Callable<TransferReport> sending = sender::run;
-            final Future<TransferReport> received = ends.submit(receiving);
-            final Future<TransferReport> sent = ends.submit(sending);
-            final Future<TransferReport> first = ends.take();
+            final CompletionService<R> ends = new ExecutorCompletionService<>(threads);
+            final Future<R> endB = ends.submit(roleB);
+            final Future<R> endA = ends.submit(roleA);
+            final Future<R> first = ends.take();
             final RuntimeException failure = failureOf(first);
             if (failure != null) {
                 fail(failure, ends);
             }
-            final RuntimeException second = failureOf(first == sent ? received : sent);
+            final RuntimeException second = failureOf(first == endA ? endB : endA);
             if (second != null) {
                 throw second;
             }
-            return sent.get();
+            return endA.get();
         } catch (final InterruptedException ex) {
             cancelled.set(true);
             Thread.currentThread().interrupt();
@@ -109,8 +112,8 @@ final class EmbeddedTransfer {
     }
 
     /** One end failed: the other was told, and is cancelled when it does not end all the same. */
-    private void fail(final RuntimeException failure, final CompletionService<TransferReport> ends) throws InterruptedException {
-        Future<TransferReport> other = ends.poll(GRACE_MS, TimeUnit.MILLISECONDS);
+    private void fail(final RuntimeException failure, final CompletionService<R> ends) throws InterruptedException {
+        Future<R> other = ends.poll(GRACE_MS, TimeUnit.MILLISECONDS);
         if (other == null) {
             cancelled.set(true);
             other = ends.poll(END_MS, TimeUnit.MILLISECONDS);
@@ -123,7 +126,7 @@ final class EmbeddedTransfer {
         throw failure;
     }
 
-    private static RuntimeException failureOf(final Future<TransferReport> end) throws InterruptedException {
+    private static RuntimeException failureOf(final Future<?> end) throws InterruptedException {
         try {
             end.get();
             return null;
@@ -159,7 +162,7 @@ final class EmbeddedTransfer {
 
     private static Path temporaryFolder() {
         try {
-            return Files.createTempDirectory("nrt4j-transfer-");
+            return ScratchFolders.create(null, "nrt4j-pair-");
         } catch (final IOException ex) {
             throw new NrtException(NrtStatus.FAILURE, "cannot make a temporary folder: " + ex, ex);
         }
@@ -170,14 +173,6 @@ final class EmbeddedTransfer {
             return Files.createDirectories(path);
         } catch (final IOException ex) {
             throw new NrtException(NrtStatus.FAILURE, "cannot make the folder '" + path + "': " + ex, ex);
-        }
-    }
-
-    private static void deleteQuietly(final Path folder) {
-        try (Stream<Path> paths = Files.walk(folder)) {
-            paths.sorted(Comparator.reverseOrder()).forEach(path -> path.toFile().delete());
-        } catch (final IOException | UncheckedIOException ex) {
-            folder.toFile().deleteOnExit();
         }
     }
 }

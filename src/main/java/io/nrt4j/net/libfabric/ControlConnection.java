@@ -1,0 +1,101 @@
+package io.nrt4j.net.libfabric;
+
+import java.io.IOException;
+import java.net.StandardSocketOptions;
+import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.SocketChannel;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import jdk.net.ExtendedSocketOptions;
+
+/**
+ * A control connection to one peer process: hello and connecting first, liveness afterwards. While a process is stopped, its
+ * kernel goes on answering keep-alives; when its host is lost, they end the connection after 15 s.
+ *
+ * <p>Threads: the channel and {@code in} belong to the control thread; {@code out} is filled by any thread; all else is read
+ * and written under the engine's lock.
+ */
+final class ControlConnection {
+    /** How far it has come. */
+    enum Phase { CONNECTING, HELLO, PROBING, UP, DEAD }
+
+    private static final int KEEP_ALIVE_IDLE_S = 5;
+    private static final int KEEP_ALIVE_INTERVAL_S = 2;
+    private static final int KEEP_ALIVE_COUNT = 5;
+
+    final SocketChannel channel;
+    final boolean outgoing;
+    final String where;
+    final ByteBuffer in = ByteBuffer.allocate(ControlFrame.BYTES);
+    final Queue<ByteBuffer> out = new ConcurrentLinkedQueue<>();
+    SelectionKey key;
+    Phase phase;
+    long deadlineNs;
+    long remoteInstance;
+    Peer peer;
+    String deathCause;
+    /** The peer closes; it had sent so many messages, which may still be on their way until the deadline. */
+    boolean bye;
+    int byeMessages;
+    int byeDirect;
+
+    ControlConnection(final SocketChannel channel, final boolean outgoing, final String where, final long deadlineNs)
+        throws IOException {
+        this.channel = channel;
+        this.outgoing = outgoing;
+        this.where = where;
+        this.deadlineNs = deadlineNs;
+        phase = outgoing ? Phase.CONNECTING : Phase.HELLO;
+        channel.configureBlocking(false);
+        channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
+        channel.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
+        if (channel.supportedOptions().contains(ExtendedSocketOptions.TCP_KEEPIDLE)) {
+            channel.setOption(ExtendedSocketOptions.TCP_KEEPIDLE, KEEP_ALIVE_IDLE_S);
+            channel.setOption(ExtendedSocketOptions.TCP_KEEPINTERVAL, KEEP_ALIVE_INTERVAL_S);
+            channel.setOption(ExtendedSocketOptions.TCP_KEEPCOUNT, KEEP_ALIVE_COUNT);
+        }
+    }
+
+    boolean alive() {
+        return phase != Phase.DEAD;
+    }
+
+    /** Writes what waits, as far as the socket takes it; true if nothing is left. */
+    boolean write() throws IOException {
+        ByteBuffer frame = out.peek();
+        while (frame != null) {
+            channel.write(frame);
+            if (frame.hasRemaining()) {
+                return false;
+            }
+            out.poll();
+            frame = out.peek();
+        }
+        return true;
+    }
+
+    /** Tries to write a last frame before the connection is closed. */
+    void sayLast(final ControlFrame frame) {
+        if (alive() && channel.isConnected() && out.isEmpty()) {
+            try {
+                channel.write(frame.encode());
+            } catch (final IOException ex) {
+                deathCause = ex.toString(); // it is being closed anyway
+            }
+        }
+    }
+
+    void closeQuietly() {
+        try {
+            channel.close();
+        } catch (final IOException ex) {
+            deathCause = deathCause == null ? ex.toString() : deathCause;
+        }
+    }
+
+    @Override
+    public String toString() {
+        return (outgoing ? "to " : "from ") + where + " (" + phase + ")";
+    }
+}

@@ -1,0 +1,608 @@
+package io.nrt4j.net.libfabric;
+
+import io.nrt4j.NrtException;
+import io.nrt4j.NrtStatus;
+import io.nrt4j.net.NetTransport;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.channels.SocketChannel;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Queue;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Control connections: one to each peer process, whatever the number of communicators. It says hello, opens and closes
+ * communicators, and is the liveness channel: when it breaks, the requests of that peer's communicators fail.
+ *
+ * <p>When two processes open a connection to each other at the same time, the one from the smaller instance number stays.
+ * Threads: all state under the engine's lock; the sockets belong to {@link ControlThread}, which calls the {@code on...}
+ * methods under that lock.
+ */
+final class ControlPlane {
+    private static final Logger LOG = LoggerFactory.getLogger(ControlPlane.class);
+    private static final long HANDSHAKE_NS = TimeUnit.SECONDS.toNanos(10);
+    private static final long GOODBYE_NS = TimeUnit.MILLISECONDS.toNanos(500);
+    private static final long GOODBYE_PAUSE_NS = 50_000;
+
+    /** A listening communicator. */
+    private static final class Listener {
+        private final Queue<Waiting> backlog = new ArrayDeque<>();
+    }
+
+    /** A connect that waits to be accepted. */
+    private record Waiting(ControlConnection connection, int senderComm) {
+    }
+
+    /** A connect under way in this process. */
+    private static final class Connect {
+        private final ListenHandle handle;
+        private final long deadlineNs;
+        private ControlConnection connection;
+        private SendComm comm;
+        private boolean accepted;
+        private String failure;
+
+        private Connect(final ListenHandle handle, final long deadlineNs) {
+            this.handle = handle;
+            this.deadlineNs = deadlineNs;
+        }
+    }
+
+    private final MessageEngine engine;
+    private final String compatibility;
+    private final long instance = ThreadLocalRandom.current().nextLong(1, Long.MAX_VALUE);
+    private final ControlThread thread;
+    private final Map<Long, ControlConnection> byInstance = new HashMap<>();
+    private final List<ControlConnection> connections = new ArrayList<>();
+    private final Map<Long, Listener> listeners = new HashMap<>();
+    private final Map<Long, Connect> connects = new HashMap<>();
+    private long counter;
+    private boolean closed;
+
+    ControlPlane(final MessageEngine engine, final InetAddress address) throws IOException {
+        this.engine = engine;
+        compatibility = engine.endpoint().info().provider() + " " + java.nio.ByteOrder.nativeOrder();
+        thread = new ControlThread(this, engine, address);
+    }
+
+    void start() {
+        thread.start();
+    }
+
+    // ---- What the transport asks; takes the lock.
+
+    long listen(final byte[] handleOut) {
+        engine.lock.lock();
+        try {
+            checkOpen();
+            final long id = ++counter;
+            listeners.put(id, new Listener());
+            new ListenHandle(instance, id, thread.address()).write(handleOut);
+            return id;
+        } finally {
+            engine.lock.unlock();
+        }
+    }
+
+    void closeListen(final long id) {
+        engine.lock.lock();
+        try {
+            final Listener listener = listeners.remove(id);
+            if (listener != null) {
+                for (final Waiting waiting : listener.backlog) {
+                    send(waiting.connection(),
+                        ControlFrame.of(ControlFrame.COMM_REFUSED, waiting.senderComm(), 0, "the listener was closed"));
+                }
+            }
+        } finally {
+            engine.lock.unlock();
+        }
+    }
+
+    long accept(final long id) {
+        engine.lock.lock();
+        try {
+            final Listener listener = listeners.get(id);
+            if (listener == null) {
+                throw new NrtException(NrtStatus.INVALID_HANDLE, "accept: " + id + " is no open listen communicator");
+            }
+            final Waiting waiting = listener.backlog.poll();
+            if (waiting == null) {
+                return NetTransport.NOT_YET;
+            }
+            final Comm comm = engine.comms().add(false, waiting.connection().peer);
+            comm.remoteId = waiting.senderComm();
+            send(waiting.connection(), ControlFrame.of(ControlFrame.COMM_ACCEPTED, waiting.senderComm(), comm.id, ""));
+            return comm.handle;
+        } finally {
+            engine.lock.unlock();
+        }
+    }
+
+    long connect(final byte[] handle) {
+        engine.lock.lock();
+        try {
+            checkOpen();
+            final long underWay = ListenHandle.connectUnderWay(handle);
+            final Connect connect = connects.get(underWay);
+            if (connect == null) {
+                return begin(handle);
+            }
+            if (connect.failure == null && connect.connection == null && System.nanoTime() - connect.deadlineNs >= 0) {
+                connect.failure = "no connection came up within 10 s";
+            }
+            if (connect.failure == null && !connect.accepted) {
+                return NetTransport.NOT_YET;
+            }
+            connects.remove(underWay);
+            ListenHandle.setConnectUnderWay(handle, 0);
+            if (connect.failure != null) {
+                forget(connect);
+                throw new NrtException(NrtStatus.CLOSED, "connect to " + connect.handle.control()
+                    + ": the handle is stale: " + connect.failure);
+            }
+            return connect.comm.handle;
+        } finally {
+            engine.lock.unlock();
+        }
+    }
+
+    private long begin(final byte[] handle) {
+        final Connect connect = new Connect(ListenHandle.read(handle), System.nanoTime() + HANDSHAKE_NS);
+        ControlConnection connection = byInstance.get(connect.handle.instance());
+        if (connection == null) {
+            connection = open(connect.handle);
+        }
+        connect.connection = connection;
+        final long number = ++counter;
+        connects.put(number, connect);
+        ListenHandle.setConnectUnderWay(handle, number);
+        if (connection.phase == ControlConnection.Phase.UP) {
+            openComm(connect);
+        }
+        return NetTransport.NOT_YET;
+    }
+
+    private ControlConnection open(final ListenHandle handle) {
+        try {
+            final SocketChannel channel = SocketChannel.open();
+            boolean open = false;
+            try {
+                final ControlConnection connection = new ControlConnection(channel, true, handle.control().toString(),
+                    System.nanoTime() + HANDSHAKE_NS);
+                channel.bind(new InetSocketAddress(thread.address().getAddress(), 0));
+                channel.connect(handle.control());
+                connection.remoteInstance = handle.instance();
+                connection.peer = engine.openPeer();
+                send(connection, hello(ControlFrame.HELLO, connection));
+                byInstance.put(handle.instance(), connection);
+                connections.add(connection);
+                thread.register(connection);
+                open = true;
+                return connection;
+            } finally {
+                if (!open) {
+                    channel.close();
+                }
+            }
+        } catch (final IOException ex) {
+            throw new NrtException(ex instanceof java.net.ConnectException ? NrtStatus.CLOSED : NrtStatus.FAILURE,
+                "connect to " + handle.control() + ": " + ex.getMessage(), ex);
+        }
+    }
+
+    private ControlFrame hello(final int type, final ControlConnection connection) {
+        final Peer peer = connection.peer;
+        return new ControlFrame(type, instance, connection.remoteInstance, (long) peer.index << 32 | peer.key,
+            (long) peer.window << 32 | engine.eagerLimit(), peer.endpoint.name(), compatibility);
+    }
+
+    private void openComm(final Connect connect) {
+        connect.comm = (SendComm) engine.comms().add(true, connect.connection.peer);
+        send(connect.connection, ControlFrame.of(ControlFrame.COMM_OPEN, connect.handle.listener(), connect.comm.id, ""));
+    }
+
+    void abandonConnect(final byte[] handle) {
+        engine.lock.lock();
+        try {
+            final Connect connect = connects.remove(ListenHandle.connectUnderWay(handle));
+            if (connect != null) {
+                ListenHandle.setConnectUnderWay(handle, 0);
+                if (connect.accepted && connect.failure == null) {
+                    connect.comm.closed = true;
+                    announceClose(connect.comm);
+                } else {
+                    if (connect.comm != null && connect.failure == null) {
+                        send(connect.connection, ControlFrame.of(ControlFrame.COMM_ABANDONED, connect.comm.id, 0, ""));
+                    }
+                    forget(connect);
+                }
+            }
+        } finally {
+            engine.lock.unlock();
+        }
+    }
+
+    private void forget(final Connect connect) {
+        if (connect.comm != null) {
+            engine.remove(connect.comm);
+        }
+    }
+
+    /** Tells the other end that a communicator is closed, and forgets it when nothing is left to be said. Under the lock. */
+    void announceClose(final Comm comm) {
+        final ControlConnection connection = connectionOf(comm.peer);
+        if (connection == null || !comm.peer.alive()) {
+            engine.remove(comm);
+        } else if (comm instanceof SendComm send) {
+            if (comm.remoteClosed) {
+                engine.remove(comm);
+            } else {
+                send(connection, ControlFrame.of(ControlFrame.SEND_CLOSED, comm.remoteId, send.transmit, ""));
+            }
+        } else {
+            send(connection, ControlFrame.of(ControlFrame.RECV_CLOSED, comm.remoteId, comm.id, ""));
+        }
+    }
+
+    /** Tells a receiver that a post will not come. Under the lock. */
+    void abortReceive(final SendComm comm, final int number, final String cause) {
+        final ControlConnection connection = connectionOf(comm.peer);
+        if (connection != null) {
+            send(connection, ControlFrame.of(ControlFrame.ABORT_RECV, comm.remoteId, number, cause));
+        }
+    }
+
+    private ControlConnection connectionOf(final Peer peer) {
+        for (final ControlConnection connection : connections) {
+            if (connection.peer == peer) {
+                return connection;
+            }
+        }
+        return null;
+    }
+
+    private void checkOpen() {
+        if (closed) {
+            throw new NrtException(NrtStatus.CLOSED, "the libfabric transport is closed");
+        }
+    }
+
+    private void send(final ControlConnection connection, final ControlFrame frame) {
+        if (connection.alive()) {
+            connection.out.add(frame.encode());
+            thread.wakeUp();
+        }
+    }
+
+    /** Says goodbye and ends the thread. Takes the lock. */
+    void close() {
+        engine.lock.lock();
+        try {
+            closed = true;
+            for (final ControlConnection connection : connections) {
+                if (connection.phase == ControlConnection.Phase.UP) {
+                    send(connection, ControlFrame.of(ControlFrame.BYE, connection.peer.sent, connection.peer.directSent, ""));
+                }
+            }
+            // A peer that gets our goodbye before our last messages would take them for lost.
+            final long deadlineNs = System.nanoTime() + GOODBYE_NS;
+            while (saidGoodbye() && System.nanoTime() - deadlineNs < 0) {
+                engine.progressLocked();
+                engine.lock.unlock();
+                LockSupport.parkNanos(GOODBYE_PAUSE_NS);
+                engine.lock.lock();
+            }
+        } finally {
+            engine.lock.unlock();
+        }
+        thread.close();
+    }
+
+    /** Whether a peer has not answered the goodbye yet. */
+    private boolean saidGoodbye() {
+        for (final ControlConnection connection : connections) {
+            if (connection.phase == ControlConnection.Phase.UP && !connection.bye) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    // ---- What the control thread tells; under the lock.
+
+    List<ControlConnection> connections() {
+        return connections;
+    }
+
+    /** Whether a connection is being made, so that time limits must be watched and the endpoint polled. */
+    boolean handshaking() {
+        for (final ControlConnection connection : connections) {
+            if (connection.phase != ControlConnection.Phase.UP || connection.bye) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    void onAccepted(final SocketChannel channel) throws IOException {
+        final ControlConnection connection = new ControlConnection(channel, false, String.valueOf(channel.getRemoteAddress()),
+            System.nanoTime() + HANDSHAKE_NS);
+        connections.add(connection);
+        thread.registerNow(connection);
+    }
+
+    /** Looks at time limits, and at connections whose data path has been heard. */
+    void onTick() {
+        final long now = System.nanoTime();
+        for (final ControlConnection connection : List.copyOf(connections)) {
+            if (connection.phase == ControlConnection.Phase.PROBING && connection.peer.heard) {
+                connection.phase = ControlConnection.Phase.UP;
+                LOG.debug("control connection {} is up", connection);
+                for (final Connect connect : connects.values()) {
+                    if (connect.connection == connection && connect.comm == null && connect.failure == null) {
+                        openComm(connect);
+                    }
+                }
+            } else if (connection.bye) {
+                if (connection.peer.received - connection.byeMessages >= 0 && connection.peer.directReceived - connection.byeDirect >= 0
+                    || now - connection.deadlineNs >= 0) {
+                    connection.sayLast(ControlFrame.of(ControlFrame.BYE_ACK, 0, 0, ""));
+                    onBroken(connection, "the peer at " + connection.where + " closed its transport");
+                }
+            } else if (connection.phase != ControlConnection.Phase.UP && now - connection.deadlineNs >= 0) {
+                onBroken(connection, switch (connection.phase) {
+                    case CONNECTING -> "no answer from " + connection.where;
+                    case PROBING -> "nothing came through libfabric from " + connection.where + " within 10 s";
+                    default -> "no hello from " + connection.where;
+                });
+            }
+        }
+    }
+
+    /** The connection is over, whoever ended it. */
+    void onBroken(final ControlConnection connection, final String cause) {
+        if (!connection.alive()) {
+            return;
+        }
+        connection.deathCause = cause;
+        connection.phase = ControlConnection.Phase.DEAD;
+        connection.closeQuietly();
+        connections.remove(connection);
+        byInstance.remove(connection.remoteInstance, connection);
+        for (final Connect connect : connects.values()) {
+            if (connect.connection == connection && connect.failure == null) {
+                connect.failure = cause;
+                connect.accepted = false;
+            }
+        }
+        for (final Listener listener : listeners.values()) {
+            listener.backlog.removeIf(waiting -> waiting.connection() == connection);
+        }
+        if (connection.peer != null && connection.peer.alive()) {
+            engine.failPeer(connection.peer, cause);
+            engine.settle();
+        }
+    }
+
+    /** The data path found a peer unusable. */
+    void onPeerFailed(final Peer peer, final String cause) {
+        final ControlConnection connection = connectionOf(peer);
+        if (connection != null) {
+            LOG.warn("peer {} failed: {}", connection.where, cause);
+            connection.sayLast(ControlFrame.of(ControlFrame.BYE, 0, 0, cause));
+            onBroken(connection, cause);
+            thread.wakeUp();
+        }
+    }
+
+    void onFrame(final ControlConnection connection, final ControlFrame frame) {
+        if (frame.type() == ControlFrame.HELLO && !connection.outgoing && connection.phase == ControlConnection.Phase.HELLO) {
+            onHello(connection, frame);
+        } else if (connection.outgoing && connection.phase == ControlConnection.Phase.HELLO) {
+            onHelloAnswer(connection, frame);
+        } else if (connection.peer == null || connection.phase.compareTo(ControlConnection.Phase.PROBING) < 0) {
+            onBroken(connection, "unexpected frame " + frame.type() + " from " + connection.where);
+        } else {
+            onCommFrame(connection, frame);
+        }
+    }
+
+    private void onHello(final ControlConnection connection, final ControlFrame frame) {
+        String refusal = null;
+        if (frame.b() != instance) {
+            refusal = "another process listens there now";
+        } else if (!frame.text().equals(compatibility)) {
+            refusal = "it uses " + compatibility + ", not " + frame.text();
+        }
+        if (refusal == null && frame.a() != instance) {
+            final ControlConnection other = byInstance.get(frame.a());
+            if (other != null && other.phase.compareTo(ControlConnection.Phase.PROBING) < 0) {
+                if (instance < frame.a()) {
+                    send(connection, ControlFrame.of(ControlFrame.COLLISION, 0, 0, ""));
+                    return; // the other side closes it
+                }
+                replace(other, connection);
+            } else if (other != null) {
+                onBroken(other, "the peer opened a new connection");
+            }
+        }
+        try {
+            if (refusal == null) {
+                connection.remoteInstance = frame.a();
+                connection.peer = engine.openPeer();
+                engine.introduce(connection.peer, frame.name(), (int) (frame.c() >>> 32), (int) frame.c(), (int) (frame.d() >>> 32),
+                    (int) frame.d());
+                connection.phase = ControlConnection.Phase.PROBING;
+                send(connection, hello(ControlFrame.HELLO_ACK, connection));
+                if (frame.a() != instance) {
+                    byInstance.put(frame.a(), connection);
+                    adopt(connection);
+                }
+                return;
+            }
+        } catch (final NrtException ex) {
+            refusal = ex.getMessage();
+        }
+        LOG.warn("refused a control connection {}: {}", connection, refusal);
+        send(connection, ControlFrame.of(ControlFrame.REFUSED, 0, 0, refusal));
+    }
+
+    /** Hands the connects of an own attempt over to the peer's connection, which wins. */
+    private void replace(final ControlConnection loser, final ControlConnection winner) {
+        for (final Connect connect : connects.values()) {
+            if (connect.connection == loser) {
+                connect.connection = winner;
+            }
+        }
+        onBroken(loser, "the peer's own connection is used");
+    }
+
+    /** Connects that lost a collision before the winner had come. */
+    private void adopt(final ControlConnection connection) {
+        for (final Connect connect : connects.values()) {
+            if (connect.connection == null && connect.handle.instance() == connection.remoteInstance) {
+                connect.connection = connection;
+            }
+        }
+    }
+
+    private void onHelloAnswer(final ControlConnection connection, final ControlFrame frame) {
+        switch (frame.type()) {
+            case ControlFrame.HELLO_ACK -> {
+                if (frame.a() != connection.remoteInstance || !frame.text().equals(compatibility)) {
+                    onBroken(connection, "the hello of " + connection.where + " does not fit its handle");
+                    return;
+                }
+                try {
+                    engine.introduce(connection.peer, frame.name(), (int) (frame.c() >>> 32), (int) frame.c(), (int) (frame.d() >>> 32),
+                        (int) frame.d());
+                    connection.phase = ControlConnection.Phase.PROBING;
+                } catch (final NrtException ex) {
+                    onBroken(connection, ex.getMessage());
+                }
+            }
+            case ControlFrame.COLLISION -> {
+                for (final Connect connect : connects.values()) {
+                    if (connect.connection == connection) {
+                        connect.connection = null;
+                    }
+                }
+                onBroken(connection, "the peer's own connection is used");
+                final ControlConnection winner = byInstance.get(connection.remoteInstance);
+                if (winner != null) {
+                    adopt(winner);
+                }
+            }
+            default -> onBroken(connection, frame.type() == ControlFrame.REFUSED || frame.type() == ControlFrame.BYE ? frame.text()
+                : "unexpected answer " + frame.type() + " from " + connection.where);
+        }
+    }
+
+    private void onCommFrame(final ControlConnection connection, final ControlFrame frame) {
+        final Comm comm = engine.comms().find((int) frame.a(), connection.peer);
+        switch (frame.type()) {
+            case ControlFrame.COMM_OPEN -> {
+                final Listener listener = listeners.get(frame.a());
+                if (listener == null) {
+                    send(connection, ControlFrame.of(ControlFrame.COMM_REFUSED, frame.b(), 0, "the listener is gone"));
+                } else {
+                    listener.backlog.add(new Waiting(connection, (int) frame.b()));
+                }
+            }
+            case ControlFrame.COMM_ACCEPTED -> onCommAccepted(connection, comm, (int) frame.b());
+            case ControlFrame.COMM_REFUSED -> {
+                for (final Connect connect : connects.values()) {
+                    if (comm != null && connect.comm == comm) {
+                        connect.failure = frame.text();
+                    }
+                }
+            }
+            case ControlFrame.COMM_ABANDONED -> {
+                for (final Listener listener : listeners.values()) {
+                    listener.backlog.removeIf(
+                        waiting -> waiting.connection() == connection && waiting.senderComm() == (int) frame.a());
+                }
+            }
+            case ControlFrame.BYE -> {
+                if (frame.text().isEmpty()) {
+                    connection.bye = true;
+                    connection.byeMessages = (int) frame.a();
+                    connection.byeDirect = (int) frame.b();
+                    connection.deadlineNs = System.nanoTime() + GOODBYE_NS;
+                } else {
+                    onBroken(connection, "the peer at " + connection.where + " gave the connection up: " + frame.text());
+                }
+            }
+            case ControlFrame.BYE_ACK -> onBroken(connection, "the transport was closed");
+            default -> onClosing(connection, comm, frame);
+        }
+    }
+
+    private void onCommAccepted(final ControlConnection connection, final Comm comm, final int receiver) {
+        Connect mine = null;
+        for (final Connect connect : connects.values()) {
+            if (comm != null && connect.comm == comm) {
+                mine = connect;
+            }
+        }
+        if (mine == null) { // given up meanwhile
+            send(connection, ControlFrame.of(ControlFrame.SEND_CLOSED, receiver, 0, ""));
+        } else {
+            comm.remoteId = receiver;
+            mine.accepted = true;
+        }
+    }
+
+    private void onClosing(final ControlConnection connection, final Comm comm, final ControlFrame frame) {
+        switch (frame.type()) {
+            case ControlFrame.SEND_CLOSED -> {
+                if (comm instanceof RecvComm recv) {
+                    engine.onSenderClosed(recv, (int) frame.b());
+                }
+            }
+            case ControlFrame.RECV_CLOSED -> {
+                final int transmitted = comm instanceof SendComm send ? send.transmit : 0;
+                send(connection, ControlFrame.of(ControlFrame.RECV_CLOSED_ACK, frame.b(), transmitted, ""));
+                if (comm != null) {
+                    comm.remoteClosed = true;
+                    engine.failComm(comm, comm.oldest, NrtStatus.CLOSED, "the receiver closed its communicator");
+                    if (comm.closed) {
+                        engine.remove(comm);
+                    }
+                }
+            }
+            case ControlFrame.RECV_CLOSED_ACK -> {
+                if (comm instanceof RecvComm recv && comm.closed) {
+                    engine.swallow(recv, (int) frame.b());
+                    engine.remove(comm);
+                }
+            }
+            case ControlFrame.ABORT_RECV -> {
+                final int slot = comm == null ? Comm.NONE : comm.slotOf[(int) frame.b() & Comm.RING_MASK];
+                if (slot != Comm.NONE) {
+                    engine.fail(comm, slot, NrtStatus.FAILURE, "the sender failed: " + frame.text());
+                }
+            }
+            default -> onBroken(connection, "unknown frame " + frame.type() + " from " + connection.where);
+        }
+    }
+
+    /** Everything ends; under the lock, when the thread has ended. */
+    void dropAll() {
+        for (final ControlConnection connection : List.copyOf(connections)) {
+            onBroken(connection, "the transport was closed");
+        }
+        listeners.clear();
+        connects.clear();
+    }
+}

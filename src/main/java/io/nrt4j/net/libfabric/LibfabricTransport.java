@@ -1,0 +1,245 @@
+package io.nrt4j.net.libfabric;
+
+import io.nrt4j.NrtConfig;
+import io.nrt4j.NrtException;
+import io.nrt4j.NrtStatus;
+import io.nrt4j.Placement;
+import io.nrt4j.net.NetTransport;
+import java.io.IOException;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The transport over libfabric: one endpoint, one control thread. See the package's description for the protocol.
+ *
+ * <p><b>Memory of failed transfers.</b> A request whose peer is gone is answered when the provider has given its memory up,
+ * which a cancel makes it do at once for receives that no message has matched. What a provider does not give up within half
+ * a second is answered without it: the operation's context and registration stay alive until the provider completes it or the
+ * endpoint is closed, and the peer that could have moved its bytes is gone.
+ *
+ * <p>Threads: as {@link NetTransport} says.
+ */
+final class LibfabricTransport implements NetTransport {
+    static final String NAME = "libfabric";
+
+    private static final int MAX_OPS = 1 << 15;
+    private static final Logger LOG = LoggerFactory.getLogger(LibfabricTransport.class);
+    /** How long a close waits for the provider to give memory up, and for the peer to take what was sent to it. */
+    private static final long CLOSE_NS = TimeUnit.SECONDS.toNanos(2);
+    private static final long CLOSE_PAUSE_NS = 20_000;
+
+    private final FabricSelection selection;
+    private final FabricEndpoint endpoint;
+    private final MessageEngine engine;
+    private final ControlPlane control;
+    private final RegistrationTable registrations;
+    private final Thread shutdownHook = new Thread(this::close, "nrt4j-fabric-shutdown");
+    private final CountDownLatch closeDone = new CountDownLatch(1);
+    /** Under the engine's lock. */
+    private boolean closing;
+
+    LibfabricTransport(final NrtConfig config) {
+        final Libfabric libfabric = Libfabric.load(config.libfabricPath());
+        selection = FabricSelection.choose(libfabric, config);
+        FabricEndpoint opened = null;
+        ControlPlane plane = null;
+        try {
+            opened = new FabricEndpoint(libfabric, selection.info(), MAX_OPS);
+            engine = new MessageEngine(opened, EndpointTuning.of(selection.info()));
+            plane = new ControlPlane(engine, selection.control());
+        } catch (final IOException ex) {
+            throw new NrtException(NrtStatus.FAILURE, "cannot listen for control connections at " + selection.control().getHostAddress()
+                + ": " + ex.getMessage(), ex);
+        } finally {
+            if (plane == null) {
+                if (opened != null) {
+                    opened.close();
+                }
+                selection.close();
+            }
+        }
+        endpoint = opened;
+        control = plane;
+        engine.attach(control);
+        registrations = new RegistrationTable(engine.lock, endpoint);
+        // A process that exits in good order leaves no shm names behind, even if the application forgot to close.
+        Runtime.getRuntime().addShutdownHook(shutdownHook);
+        control.start();
+        LOG.info("libfabric transport over {}, eager up to {} bytes", selection.info().describe(), engine.eagerLimit());
+    }
+
+    @Override
+    public String name() {
+        return NAME;
+    }
+
+    @Override
+    public long maxMessageBytes() {
+        return endpoint.info().maxMessage();
+    }
+
+    @Override
+    public int nicOf(final int lnc) {
+        return 0;
+    }
+
+    @Override
+    public long listen(final int nic, final byte[] handleOut) {
+        return control.listen(handleOut);
+    }
+
+    @Override
+    public long connect(final int nic, final byte[] handle) {
+        engine.progress();
+        return control.connect(handle);
+    }
+
+    @Override
+    public void abandonConnect(final int nic, final byte[] handle) {
+        control.abandonConnect(handle);
+    }
+
+    @Override
+    public long accept(final long listenComm) {
+        engine.progress();
+        return control.accept(listenComm);
+    }
+
+    @Override
+    public long regMr(final long comm, final long address, final long sizeBytes, final Placement placement) {
+        engine.checkOpen(comm);
+        return registrations.register(comm, address, sizeBytes);
+    }
+
+    @Override
+    public void deregMr(final long comm, final long registration) {
+        registrations.deregister(registration);
+    }
+
+    @Override
+    public long isend(final long comm, final long address, final long lengthBytes, final long registration) {
+        checkLength(lengthBytes);
+        return engine.post(true, comm, address, lengthBytes, registrations.covering(comm, registration, address, lengthBytes));
+    }
+
+    @Override
+    public long irecv(final long comm, final long address, final long lengthBytes, final long registration) {
+        checkLength(lengthBytes);
+        return engine.post(false, comm, address, lengthBytes, registrations.covering(comm, registration, address, lengthBytes));
+    }
+
+    private void checkLength(final long lengthBytes) {
+        if (lengthBytes < 0 || lengthBytes > endpoint.info().maxMessage()) {
+            throw new NrtException(NrtStatus.INVALID, "a message of " + lengthBytes + " bytes; libfabric's " + endpoint.info().provider()
+                + " carries 0 to " + endpoint.info().maxMessage());
+        }
+    }
+
+    @Override
+    public long iflush(final long comm, final long address, final long lengthBytes, final long registration) {
+        registrations.covering(comm, registration, address, lengthBytes);
+        return engine.postFence(comm);
+    }
+
+    @Override
+    public long test(final long request) {
+        return engine.test(request);
+    }
+
+    @Override
+    public int progress() {
+        return engine.progress();
+    }
+
+    @Override
+    public boolean needsProgress() {
+        return engine.needsProgress();
+    }
+
+    @Override
+    public void closeSend(final long comm) {
+        closeComm(comm, true);
+    }
+
+    @Override
+    public void closeRecv(final long comm) {
+        closeComm(comm, false);
+    }
+
+    private void closeComm(final long handle, final boolean send) {
+        engine.lock.lock();
+        try {
+            final Comm comm = engine.comms().findOpen(handle, send);
+            if (comm == null) {
+                return;
+            }
+            engine.beginClose(comm);
+            final long deadlineNs = System.nanoTime() + CLOSE_NS;
+            while (engine.holdsMemory(comm) && System.nanoTime() - deadlineNs < 0) {
+                engine.progressLocked();
+                engine.lock.unlock();
+                LockSupport.parkNanos(CLOSE_PAUSE_NS);
+                engine.lock.lock();
+            }
+            control.announceClose(comm);
+        } finally {
+            engine.lock.unlock();
+        }
+    }
+
+    @Override
+    public void closeListen(final long listenComm) {
+        control.closeListen(listenComm);
+    }
+
+    @Override
+    public void close() {
+        final boolean first;
+        engine.lock.lock();
+        try {
+            first = !closing;
+            closing = true;
+        } finally {
+            engine.lock.unlock();
+        }
+        if (!first) {
+            awaitClose(); // the JVM's shutdown must not overtake the application's close
+            return;
+        }
+        control.close();
+        engine.lock.lock();
+        try {
+            engine.shutDown();
+            endpoint.close();
+            selection.close();
+        } finally {
+            engine.lock.unlock();
+            closeDone.countDown();
+        }
+        if (Thread.currentThread() != shutdownHook) {
+            try {
+                Runtime.getRuntime().removeShutdownHook(shutdownHook);
+            } catch (final IllegalStateException ex) {
+                LOG.debug("closed during the JVM's shutdown");
+            }
+        }
+    }
+
+    private void awaitClose() {
+        try {
+            if (!closeDone.await(CLOSE_NS, TimeUnit.NANOSECONDS)) {
+                LOG.warn("the libfabric transport is still being closed by another thread");
+            }
+        } catch (final InterruptedException ex) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    @Override
+    public String toString() {
+        return "libfabric over " + selection.info().provider() + ": " + engine.describe();
+    }
+}

@@ -1,0 +1,140 @@
+package io.nrt4j.net.libfabric;
+
+import io.nrt4j.NrtException;
+import io.nrt4j.NrtStatus;
+
+/**
+ * The buffers for library messages: those that receive, shared by all peers of an endpoint, and each peer's own to send from.
+ *
+ * <p>As many receives are posted as all peers together may have messages in flight, so a message always finds one that is long
+ * enough. Threads: under the engine's lock. Allocates only when a peer is new.
+ */
+final class LibraryBuffers {
+    private static final int MAX_WINDOW = 32;
+    private static final int MIN_WINDOW = 8;
+
+    private final MessageEngine engine;
+    private final FabricEndpoint endpoint;
+    private final int bufferBytes;
+    private final boolean perPeer;
+    /** Buffers that the provider had no room for. */
+    private LibraryBuffer unposted;
+    /** Send buffers of peers that are gone. */
+    private LibraryBuffer spareSends;
+    private int posted;
+    private int promised;
+
+    LibraryBuffers(final MessageEngine engine, final FabricEndpoint endpoint, final int bufferBytes, final boolean perPeer) {
+        this.engine = engine;
+        this.endpoint = endpoint;
+        this.bufferBytes = bufferBytes;
+        this.perPeer = perPeer;
+    }
+
+    /** Receives that an endpoint has posted for library messages. */
+    int posted() {
+        return posted;
+    }
+
+    /** Messages that the next peer may have in flight: the more peers, the fewer. */
+    int window() {
+        if (perPeer) {
+            return MAX_WINDOW;
+        }
+        final long size = endpoint.info().rxSize();
+        final int window = promised < size / 4 ? MAX_WINDOW : promised < size / 2 ? MAX_WINDOW / 2 : MIN_WINDOW;
+        if (promised + window > size - 32) {
+            throw new NrtException(NrtStatus.RESOURCE, "libfabric's " + endpoint.info().provider() + " receives " + size
+                + " messages at most, which is too few for another peer process");
+        }
+        return window;
+    }
+
+    /** Gives a new peer its buffers, before anything is promised to it. */
+    void equip(final Peer peer) {
+        if (perPeer) {
+            post(peer.endpoint, peer.window);
+            posted = peer.window;
+        } else {
+            promised += peer.window;
+            post(peer.endpoint, promised - posted);
+            posted = Math.max(posted, promised);
+        }
+        int missing = MAX_WINDOW;
+        while (missing > 0 && spareSends != null) {
+            final LibraryBuffer buffer = spareSends;
+            spareSends = buffer.next;
+            buffer.peer = peer;
+            peer.giveSend(buffer);
+            missing--;
+        }
+        if (missing > 0) {
+            for (final LibraryBuffer buffer : peer.endpoint.buffers(missing, bufferBytes)) {
+                buffer.op = peer.endpoint.ops().take(OpTable.LIBRARY_SEND, buffer, Comm.NONE, null);
+                buffer.peer = peer;
+                peer.giveSend(buffer);
+            }
+        }
+    }
+
+    private void post(final FabricEndpoint at, final int count) {
+        for (final LibraryBuffer buffer : count > 0 ? at.buffers(count, bufferBytes) : new LibraryBuffer[0]) {
+            buffer.op = at.ops().take(OpTable.LIBRARY_RECV, buffer, Comm.NONE, null);
+            repost(buffer);
+        }
+    }
+
+    /** A peer is gone: what it does not need goes to the next one. */
+    void takeBack(final Peer peer) {
+        promised -= perPeer ? 0 : peer.window;
+        while (peer.freeSends != null) {
+            sent(peer.takeSend());
+        }
+        if (peer.stuck != null) {
+            sent(peer.stuck);
+            peer.stuck = null;
+        }
+    }
+
+    /** The provider is done with a send buffer. */
+    void sent(final LibraryBuffer buffer) {
+        if (buffer.peer.alive()) {
+            buffer.peer.giveSend(buffer);
+        } else if (!perPeer) {
+            buffer.next = spareSends;
+            spareSends = buffer;
+        }
+    }
+
+    /** Lets a buffer receive again, now or when there is room. */
+    void repost(final LibraryBuffer buffer) {
+        final FabricEndpoint at = buffer.endpoint;
+        if (at.closed()) {
+            return;
+        }
+        final long rc = at.path().recv(buffer.address, bufferBytes, buffer.descriptor, Wire.LIBRARY_TAG, at.ops().context(buffer.op));
+        if (rc != 0) {
+            if (rc != -FiLayout.EAGAIN && rc != -FiLayout.ENOMEM) {
+                engine.breakDown(endpoint.describe("fi_trecv of a library buffer", rc));
+            }
+            buffer.next = unposted;
+            unposted = buffer;
+        }
+    }
+
+    void repostWaiting() {
+        LibraryBuffer buffer = unposted;
+        unposted = null;
+        while (buffer != null) {
+            final LibraryBuffer following = buffer.next;
+            buffer.next = null;
+            repost(buffer);
+            buffer = following;
+        }
+    }
+
+    @Override
+    public String toString() {
+        return unposted == null ? "" : ", buffers wait to be posted";
+    }
+}

@@ -1,0 +1,27 @@
+/**
+ * The transport over libfabric, between processes and hosts.
+ *
+ * <p>One endpoint per transport instance, whatever the number of LNCs: an endpoint costs memory, file descriptors and, with
+ * some providers, a connection to every other endpoint, so that 128 of them on either side would cost 16384 connections.
+ * The communicators of all LNCs share it under one lock, which is held for about a microsecond at a time.
+ *
+ * <p><b>Layers</b>, ground floor first: {@link io.nrt4j.net.libfabric.FiLayout} (offsets),
+ * {@link io.nrt4j.net.libfabric.DataPath} (the calls of the data path), {@link io.nrt4j.net.libfabric.Libfabric} (the loaded
+ * library), {@link io.nrt4j.net.libfabric.FabricEndpoint} (native objects, operations, completions),
+ * {@link io.nrt4j.net.libfabric.MessageEngine} (the message protocol), {@link io.nrt4j.net.libfabric.ControlPlane} (control
+ * sockets: hello, connecting, liveness), {@link io.nrt4j.net.libfabric.LibfabricTransport} (what the engine sees).
+ *
+ * <p><b>The message protocol</b>. Per communicator, both ends number their posts. The receiver <i>announces</i> the length of
+ * each posted receive. A short message travels eagerly, inside a library message, into a buffer of the receiving library;
+ * a long one goes from user memory to user memory under a tag of its own, once its receive was announced as posted.
+ * <ul>
+ * <li>A send completes when its receive was announced with enough room <i>and</i> its buffer is free. When the announced
+ *     length is too short, the send fails without moving data, and tells the receiver, which fails too.</li>
+ * <li>Announcements ride on library messages that go the same way anyhow; otherwise they are sent when a poll finds nothing
+ *     to do. In a steady ping-pong of short messages, one library message goes each way per round trip.</li>
+ * <li>Library messages are bounded by credits per pair of processes, so a provider's queues never overflow.</li>
+ * <li>Short sends may run ahead of their receives within a budget per pair of processes, since each pins a buffer over there;
+ *     all others wait at the sender, which costs nothing.</li>
+ * </ul>
+ */
+package io.nrt4j.net.libfabric;

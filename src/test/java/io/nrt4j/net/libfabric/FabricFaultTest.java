@@ -1,0 +1,293 @@
+package io.nrt4j.net.libfabric;
+
+import io.nrt4j.NrtSetting;
+import static io.nrt4j.net.libfabric.FabricPair.complete;
+import static io.nrt4j.net.libfabric.FabricPair.irecv;
+import static io.nrt4j.net.libfabric.FabricPair.isend;
+import static io.nrt4j.net.libfabric.FabricPair.register;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.sun.jna.NativeLibrary;
+import com.sun.jna.Pointer;
+import io.nrt4j.NrtException;
+import io.nrt4j.NrtStatus;
+import io.nrt4j.NrtTensor;
+import io.nrt4j.net.NetTransport;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Limits, strangers, garbage collection, many communicators, big messages. */
+@Tag("slow")
+class FabricFaultTest {
+    private static final int MIB = 1 << 20;
+    private static final int RLIMIT_NOFILE = 7;
+
+    @BeforeAll
+    static void libfabricIsThere() {
+        FabricPair.assumeLibfabric();
+    }
+
+    private static void assertWorks(final FabricPair.Link link) {
+        try (NrtTensor source = NrtTensor.allocate(MIB); NrtTensor target = NrtTensor.allocate(MIB)) {
+            final byte[] data = new byte[MIB];
+            new Random(5).nextBytes(data);
+            source.write(0, data);
+            final long from = register(link.sender(), link.send(), source);
+            final long to = register(link.receiver(), link.recv(), target);
+            for (final int length : new int[] {100, MIB}) {
+                final long receive = irecv(link, target, 0, length, to);
+                final long send = isend(link, source, 0, length, from);
+                assertThat(complete(link, link.receiver(), receive)).isEqualTo(length);
+                assertThat(complete(link, link.sender(), send)).isEqualTo(length);
+            }
+            assertThat(target.read(0, MIB)).isEqualTo(data);
+            link.sender().deregMr(link.send(), from);
+            link.receiver().deregMr(link.recv(), to);
+        }
+    }
+
+    private static void connectUntilItFails(final NetTransport transport, final byte[] handle) {
+        FabricPair.await("the end of the connect", () -> transport.connect(0, handle) != NetTransport.NOT_YET);
+    }
+
+    private static byte[] handleOf(final InetSocketAddress address) {
+        final byte[] handle = new byte[NetTransport.HANDLE_BYTES];
+        new ListenHandle(77, 1, address).write(handle);
+        return handle;
+    }
+
+    @Test
+    void aDeadAndAForeignListenerFailFast() throws Exception {
+        try (LibfabricTransport transport = new LibfabricTransport(FabricPair.config("tcp;ofi_rxm"))) {
+            final InetAddress here = InetAddress.getByName("127.0.0.1");
+            final int port;
+            try (ServerSocket foreign = new ServerSocket(0, 5, here)) {
+                port = foreign.getLocalPort();
+                final Thread answer = new Thread(() -> {
+                    try (java.net.Socket socket = foreign.accept()) {
+                        socket.getOutputStream().write("HTTP/1.1 400 Bad Request\r\n\r\n"
+                            .getBytes(java.nio.charset.StandardCharsets.US_ASCII));
+                        socket.getInputStream().readAllBytes();
+                    } catch (final java.io.IOException ex) {
+                        // the transport hung up, as it should
+                    }
+                });
+                answer.start();
+                try (LibfabricTransport local = new LibfabricTransport(io.nrt4j.NrtConfig.builder()
+                    .set(io.nrt4j.NrtSetting.LIBFABRIC_ADDRESS, "127.0.0.1").build())) {
+                    assertThatThrownBy(() -> connectUntilItFails(local, handleOf(new InetSocketAddress(here, port))))
+                        .isInstanceOfSatisfying(NrtException.class, ex -> assertThat(ex.status()).isEqualTo(NrtStatus.CLOSED))
+                        .hasMessageContaining("foreign");
+                    answer.join(10_000);
+                }
+            }
+            final byte[] dead = handleOf(new InetSocketAddress(selfAddress(transport), freedPort(selfAddress(transport))));
+            final long start = System.nanoTime();
+            assertThatThrownBy(() -> connectUntilItFails(transport, dead))
+                .isInstanceOfSatisfying(NrtException.class, ex -> assertThat(ex.status()).isEqualTo(NrtStatus.CLOSED));
+            assertThat(System.nanoTime() - start).isLessThan(3_000_000_000L);
+        }
+    }
+
+    private static InetAddress selfAddress(final LibfabricTransport transport) {
+        final byte[] handle = new byte[NetTransport.HANDLE_BYTES];
+        transport.closeListen(transport.listen(0, handle));
+        return ListenHandle.read(handle).control().getAddress();
+    }
+
+    private static int freedPort(final InetAddress address) throws java.io.IOException {
+        try (ServerSocket socket = new ServerSocket(0, 1, address)) {
+            return socket.getLocalPort();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"tcp;ofi_rxm", "shm"})
+    void manyCommunicatorsShareOneEndpoint(final String provider) {
+        try (FabricPair pair = new FabricPair(provider)) {
+            final List<FabricPair.Link> links = new ArrayList<>();
+            final long before = openFiles();
+            for (int i = 0; i < 160; i++) {
+                links.add(i % 2 == 0 ? FabricPair.link(pair.left, pair.right) : FabricPair.link(pair.right, pair.left));
+            }
+            assertThat(openFiles() - before).isLessThan(30);
+            links.forEach(FabricFaultTest::assertWorks);
+            links.forEach(FabricPair.Link::close);
+        }
+    }
+
+    private static long openFiles() {
+        try (Stream<Path> files = Files.list(Path.of("/proc/self/fd"))) {
+            return files.count();
+        } catch (final java.io.IOException ex) {
+            throw new java.io.UncheckedIOException(ex);
+        }
+    }
+
+    /** Sets the soft limit of open files and answers the one before. */
+    private static long limitFiles(final long limit) {
+        final long address = Memory.allocate(16);
+        try {
+            final NativeLibrary libc = NativeLibrary.getInstance("c");
+            libc.getFunction("getrlimit").invokeInt(new Object[] {RLIMIT_NOFILE, new Pointer(address)});
+            final long before = Memory.getLong(address);
+            Memory.putLong(address, limit);
+            assertThat(libc.getFunction("setrlimit").invokeInt(new Object[] {RLIMIT_NOFILE, new Pointer(address)})).isZero();
+            return before;
+        } finally {
+            Memory.free(address);
+        }
+    }
+
+    @Test
+    void theFileLimitFailsWhatItMeetsAndNothingElse() {
+        final List<LibfabricTransport> peers = new ArrayList<>();
+        try (LibfabricTransport transport = new LibfabricTransport(FabricPair.config("tcp;ofi_rxm"))) {
+            for (int i = 0; i < 5; i++) {
+                peers.add(new LibfabricTransport(FabricPair.config("tcp;ofi_rxm")));
+            }
+            final FabricPair.Link first = FabricPair.link(transport, peers.get(0));
+            assertWorks(first);
+            final byte[][] handles = new byte[5][NetTransport.HANDLE_BYTES];
+            for (int i = 1; i < 5; i++) {
+                peers.get(i).listen(0, handles[i]);
+            }
+            final long before = limitFiles(openFiles());
+            final List<String> failures = new ArrayList<>();
+            try {
+                for (int i = 1; i < 5; i++) {
+                    try {
+                        transport.connect(0, handles[i]);
+                    } catch (final NrtException ex) {
+                        failures.add(ex.getMessage());
+                    }
+                }
+                assertWorks(first);
+                for (int i = 1; i < 5; i++) {
+                    transport.abandonConnect(0, handles[i]);
+                }
+            } finally {
+                limitFiles(before);
+            }
+            assertThat(failures).isNotEmpty().allMatch(text -> text.contains("Too many open files"));
+            for (int i = 1; i < 5; i++) {
+                final LibfabricTransport peer = peers.get(i);
+                final FabricPair.Link[] link = new FabricPair.Link[1];
+                // What was begun under the limit may still fail with that reason.
+                FabricPair.await("a connection after the limit was raised", () -> {
+                    try {
+                        link[0] = FabricPair.link(transport, peer);
+                        return true;
+                    } catch (final NrtException ex) {
+                        // Or as stale, where it was the peer that had no descriptor left to take it with.
+                        assertThat(ex).message().matches(text ->
+                            text.contains("Too many open files") || ex.status() == NrtStatus.CLOSED);
+                        return false;
+                    }
+                });
+                assertWorks(link[0]);
+            }
+            assertWorks(first);
+        } finally {
+            peers.forEach(LibfabricTransport::close);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"tcp;ofi_rxm", "shm"})
+    void garbageCollectionDoesNotDisturbTransfers(final String provider) {
+        try (FabricPair pair = new FabricPair(provider); NrtTensor source = NrtTensor.allocate(4L * MIB);
+            NrtTensor target = NrtTensor.allocate(32L * MIB)) {
+            final FabricPair.Link link = FabricPair.link(pair.left, pair.right);
+            final byte[] data = new byte[4 * MIB];
+            new Random(1).nextBytes(data);
+            source.write(0, data);
+            final long from = register(pair.left, link.send(), source);
+            final long to = register(pair.right, link.recv(), target);
+            for (int round = 0; round < 20; round++) {
+                final int length = round % 2 == 0 ? 4 * MIB : 3000;
+                final long receive = irecv(link, target, 0, length, to);
+                final long send = isend(link, source, 0, length, from);
+                for (int i = 0; i < 64; i++) {
+                    ByteBuffer.allocateDirect(64 << 10).putLong(0, i);
+                }
+                System.gc();
+                assertThat(complete(link, pair.right, receive)).isEqualTo(length);
+                assertThat(complete(link, pair.left, send)).isEqualTo(length);
+                assertThat(target.read(0, length)).isEqualTo(java.util.Arrays.copyOf(data, length));
+            }
+        }
+    }
+
+    @Test
+    void moreThanTwoGibibytesInOneMessage() {
+        final long length = (1L << 31) + 4097;
+        try (FabricPair pair = new FabricPair("shm"); NrtTensor source = NrtTensor.allocate(length);
+            NrtTensor target = NrtTensor.allocate(length)) {
+            final FabricPair.Link link = FabricPair.link(pair.left, pair.right);
+            final long from = register(pair.left, link.send(), source);
+            final long to = register(pair.right, link.recv(), target);
+            source.write(0, new byte[] {1, 2, 3});
+            source.write(length - 3, new byte[] {4, 5, 6});
+            final long receive = irecv(link, target, 0, length, to);
+            final long send = isend(link, source, 0, length, from);
+            assertThat(complete(link, pair.right, receive)).isEqualTo(length);
+            assertThat(complete(link, pair.left, send)).isEqualTo(length);
+            assertThat(target.read(0, 3)).containsExactly(1, 2, 3);
+            assertThat(target.read(length - 3, 3)).containsExactly(4, 5, 6);
+            // A short message from beyond the first window of a registration.
+            final long small = irecv(link, target, 0, 8, to);
+            final long smallSend = isend(link, source, length - 8, 8, from);
+            assertThat(complete(link, pair.right, small)).isEqualTo(8);
+            assertThat(complete(link, pair.left, smallSend)).isEqualTo(8);
+            assertThat(target.read(5, 3)).containsExactly(4, 5, 6);
+        }
+    }
+
+    /** More long receives than a provider's queue holds, served in the opposite order of their communicators. */
+    @ParameterizedTest
+    @ValueSource(strings = {"shm", "sockets"})
+    void moreLongReceivesThanTheQueueHolds(final String provider) {
+        final int comms = 12;
+        final int count = 128;
+        final int length = 20_000;
+        try (FabricPair pair = new FabricPair(provider); NrtTensor source = NrtTensor.allocate(length);
+            NrtTensor target = NrtTensor.allocate(length)) {
+            final List<FabricPair.Link> links = new ArrayList<>();
+            final List<long[]> receives = new ArrayList<>();
+            for (int c = 0; c < comms; c++) {
+                final FabricPair.Link link = FabricPair.link(pair.left, pair.right);
+                links.add(link);
+                final long to = register(pair.right, link.recv(), target);
+                final long[] requests = new long[count];
+                for (int i = 0; i < count; i++) {
+                    requests[i] = irecv(link, target, 0, length, to);
+                }
+                receives.add(requests);
+            }
+            for (int c = comms - 1; c >= 0; c--) {
+                final FabricPair.Link link = links.get(c);
+                final long from = register(pair.left, link.send(), source);
+                for (int i = 0; i < count; i++) {
+                    final long send = isend(link, source, 0, length - i, from);
+                    assertThat(complete(link, pair.right, receives.get(c)[i])).isEqualTo(length - i);
+                    assertThat(complete(link, pair.left, send)).isEqualTo(length - i);
+                }
+            }
+        }
+    }
+}

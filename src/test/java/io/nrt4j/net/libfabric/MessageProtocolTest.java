@@ -1,0 +1,212 @@
+package io.nrt4j.net.libfabric;
+
+import static io.nrt4j.net.libfabric.FabricPair.complete;
+import static io.nrt4j.net.libfabric.FabricPair.failure;
+import static io.nrt4j.net.libfabric.FabricPair.irecv;
+import static io.nrt4j.net.libfabric.FabricPair.isend;
+import static io.nrt4j.net.libfabric.FabricPair.register;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.nrt4j.NrtTensor;
+import io.nrt4j.net.NetTransport;
+import java.util.Random;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The message protocol between two transports of one JVM, over real providers. */
+class MessageProtocolTest {
+    private static final int MIB = 1 << 20;
+
+    @BeforeAll
+    static void libfabricIsThere() {
+        FabricPair.assumeLibfabric();
+    }
+
+    private static byte[] pattern(final int seed, final int length) {
+        final byte[] bytes = new byte[length];
+        new Random(seed).nextBytes(bytes);
+        return bytes;
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"tcp;ofi_rxm", "shm", "sockets"})
+    void everySizeArrivesWhicheverSideIsFirst(final String provider) {
+        try (FabricPair pair = new FabricPair(provider);
+            NrtTensor source = NrtTensor.allocate(4L * MIB);
+            NrtTensor target = NrtTensor.allocate(4L * MIB)) {
+            final FabricPair.Link link = FabricPair.link(pair.left, pair.right);
+            final long from = register(pair.left, link.send(), source);
+            final long to = register(pair.right, link.recv(), target);
+            int seed = 0;
+            for (final int length : new int[] {0, 1, 8, 63, 64, 500, 2048, 2049, 4096, 8192, 8193, 65536, 65537, MIB, 4 * MIB}) {
+                for (int mode = 0; mode < 3; mode++) {
+                    final byte[] data = pattern(++seed, length);
+                    source.write(0, data);
+                    final int posted = mode == 2 ? 4 * MIB : length;
+                    long receive = mode == 1 ? 0 : irecv(link, target, 0, posted, to);
+                    final long send = isend(link, source, 0, length, from);
+                    if (mode == 1) {
+                        pair.left.progress();
+                        receive = irecv(link, target, 0, posted, to);
+                    }
+                    assertThat(complete(link, pair.right, receive)).as("received, mode %d", mode).isEqualTo(length);
+                    assertThat(complete(link, pair.left, send)).as("sent, mode %d", mode).isEqualTo(length);
+                    assertThat(target.read(0, length)).isEqualTo(data);
+                }
+            }
+            link.close();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"tcp;ofi_rxm", "shm", "sockets"})
+    void aMessageLongerThanItsReceiveFailsAtBothEndsAndNothingElse(final String provider) {
+        try (FabricPair pair = new FabricPair(provider);
+            NrtTensor source = NrtTensor.allocate(4L * MIB);
+            NrtTensor target = NrtTensor.allocate(4L * MIB)) {
+            final FabricPair.Link link = FabricPair.link(pair.left, pair.right);
+            final long from = register(pair.left, link.send(), source);
+            final long to = register(pair.right, link.recv(), target);
+            source.write(0, pattern(1, 4 * MIB));
+            final int[][] cases = {{8, 7}, {1, 0}, {4096, 100}, {8192, 8191}, {MIB, 10}, {MIB, MIB - 1}, {2 * MIB, 70_000}};
+            for (final int[] lengths : cases) {
+                for (final boolean receiveFirst : new boolean[] {true, false}) {
+                    target.write(0, new byte[4 * MIB]);
+                    long receive = receiveFirst ? irecv(link, target, 0, lengths[1], to) : 0;
+                    final long send = isend(link, source, 0, lengths[0], from);
+                    receive = receiveFirst ? receive : irecv(link, target, 0, lengths[1], to);
+                    final long next = isend(link, source, 100, 50, from);
+                    final long nextReceive = irecv(link, target, 100, 4096, to);
+                    assertThat(failure(link, pair.right, receive)).hasMessageContaining(lengths[0] + " bytes");
+                    assertThat(failure(link, pair.left, send)).hasMessageContaining(lengths[0] + " bytes");
+                    assertThat(complete(link, pair.right, nextReceive)).isEqualTo(50);
+                    assertThat(complete(link, pair.left, next)).isEqualTo(50);
+                    assertThat(target.read(0, 100)).isEqualTo(new byte[100]);
+                    assertThat(target.read(100, 50)).isEqualTo(source.read(100, 50));
+                    assertThat(target.read(150, 4 * MIB - 150)).isEqualTo(new byte[4 * MIB - 150]);
+                }
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"tcp;ofi_rxm", "shm", "sockets"})
+    void sendsOfMixedSizesBeforeAnyReceiveKeepTheirOrder(final String provider) {
+        final int count = 128;
+        try (FabricPair pair = new FabricPair(provider);
+            NrtTensor source = NrtTensor.allocate(8L * MIB);
+            NrtTensor target = NrtTensor.allocate(8L * MIB)) {
+            final FabricPair.Link link = FabricPair.link(pair.left, pair.right);
+            final long from = register(pair.left, link.send(), source);
+            final long to = register(pair.right, link.recv(), target);
+            final Random random = new Random(7);
+            source.write(0, pattern(3, 8 * MIB));
+            final long[] sends = new long[count];
+            final int[] offsets = new int[count];
+            final int[] lengths = new int[count];
+            for (int i = 0; i < count; i++) {
+                lengths[i] = switch (i % 4) {
+                    case 0 -> random.nextInt(64);
+                    case 1 -> random.nextInt(8192);
+                    case 2 -> random.nextInt(200_000);
+                    default -> i % 16 == 3 ? 8 * MIB : random.nextInt(2 * MIB);
+                };
+                offsets[i] = random.nextInt(8 * MIB - lengths[i] + 1);
+                sends[i] = pair.left.isend(link.send(), source.address() + offsets[i], lengths[i], from);
+                assertThat(sends[i]).as("request %d", i).isNotEqualTo(NetTransport.NOT_YET);
+            }
+            assertThat(pair.left.isend(link.send(), source.address(), 1, from)).isEqualTo(NetTransport.NOT_YET);
+            for (int i = 0; i < count; i++) {
+                final boolean tooShort = i % 10 == 9 && lengths[i] > 0;
+                final long receive = irecv(link, target, 0, tooShort ? lengths[i] - 1 : 8L * MIB, to);
+                if (tooShort) {
+                    failure(link, pair.right, receive);
+                    failure(link, pair.left, sends[i]);
+                } else {
+                    assertThat(complete(link, pair.right, receive)).as("request %d", i).isEqualTo(lengths[i]);
+                    assertThat(complete(link, pair.left, sends[i])).isEqualTo(lengths[i]);
+                    assertThat(target.read(0, lengths[i])).isEqualTo(source.read(offsets[i], lengths[i]));
+                }
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"tcp;ofi_rxm", "shm", "sockets"})
+    void oneTransportTalksToItself(final String provider) {
+        try (FabricPair pair = new FabricPair(provider);
+            NrtTensor source = NrtTensor.allocate(MIB);
+            NrtTensor target = NrtTensor.allocate(MIB)) {
+            final FabricPair.Link link = FabricPair.link(pair.left, pair.left);
+            final long from = register(pair.left, link.send(), source);
+            final long to = register(pair.left, link.recv(), target);
+            source.write(0, pattern(5, MIB));
+            for (final int length : new int[] {0, 8, 5000, 100_000, MIB}) {
+                final long receive = irecv(link, target, 0, length, to);
+                final long send = isend(link, source, 0, length, from);
+                assertThat(complete(link, pair.left, receive)).isEqualTo(length);
+                assertThat(complete(link, pair.left, send)).isEqualTo(length);
+                assertThat(target.read(0, length)).isEqualTo(source.read(0, length));
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"tcp;ofi_rxm", "shm", "sockets"})
+    void aLongSendCompletesWhileOnlyProgressIsCalled(final String provider) {
+        try (FabricPair pair = new FabricPair(provider);
+            NrtTensor source = NrtTensor.allocate(8L * MIB);
+            NrtTensor target = NrtTensor.allocate(8L * MIB)) {
+            final FabricPair.Link link = FabricPair.link(pair.left, pair.right);
+            final long from = register(pair.left, link.send(), source);
+            final long to = register(pair.right, link.recv(), target);
+            source.write(0, pattern(9, 8 * MIB));
+            final long send = isend(link, source, 0, 8L * MIB, from);
+            final long receive = irecv(link, target, 0, 8L * MIB, to);
+            assertThat(pair.left.needsProgress()).isTrue();
+            FabricPair.await("both sides to come to rest", () -> {
+                pair.left.progress();
+                pair.right.progress();
+                return !pair.left.needsProgress() && !pair.right.needsProgress();
+            });
+            assertThat(pair.right.test(receive)).isEqualTo(8L * MIB);
+            assertThat(pair.left.test(send)).isEqualTo(8L * MIB);
+            assertThat(target.read(0, 8 * MIB)).isEqualTo(source.read(0, 8 * MIB));
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"tcp;ofi_rxm", "sockets"})
+    void memoryCanBeRegisteredWithTheProvider(final String provider) {
+        System.setProperty("nrt4j.libfabric.alwaysRegister", "true");
+        try {
+            everySizeArrivesWhicheverSideIsFirst(provider);
+            oneTransportTalksToItself(provider);
+        } finally {
+            System.clearProperty("nrt4j.libfabric.alwaysRegister");
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"tcp;ofi_rxm", "shm", "sockets"})
+    void whatWasSentBeforeTheTransportWasClosedArrives(final String provider) {
+        for (final int length : new int[] {8, 4096, 60_000, 2 * MIB}) {
+            try (FabricPair pair = new FabricPair(provider);
+                NrtTensor source = NrtTensor.allocate(2 * MIB);
+                NrtTensor target = NrtTensor.allocate(2 * MIB)) {
+                final FabricPair.Link link = FabricPair.link(pair.left, pair.right);
+                final long from = register(pair.left, link.send(), source);
+                final long to = register(pair.right, link.recv(), target);
+                source.write(0, pattern(length, 2 * MIB));
+                final long receive = irecv(link, target, 0, length, to);
+                final long send = isend(link, source, 0, length, from);
+                assertThat(complete(link, pair.left, send)).isEqualTo(length);
+                pair.left.closeSend(link.send());
+                pair.left.close();
+                FabricPair.await("the receive", () -> pair.right.test(receive) == length);
+                assertThat(target.read(0, length)).isEqualTo(source.read(0, length));
+            }
+        }
+    }
+}

@@ -1,0 +1,24 @@
+package io.nrt4j.net.libfabric;
+
+import io.nrt4j.NrtConfig;
+import io.nrt4j.net.NetTransport;
+import io.nrt4j.net.NetTransportContract;
+import org.junit.jupiter.api.BeforeAll;
+
+/** The transport contract over libfabric's provider {@code tcp;ofi_rxm}. */
+class TcpContractTest extends NetTransportContract {
+    @BeforeAll
+    static void libfabricIsThere() {
+        FabricPair.assumeLibfabric();
+    }
+
+    @Override
+    protected NrtConfig config() {
+        return FabricPair.config("tcp;ofi_rxm");
+    }
+
+    @Override
+    protected NetTransport newTransport(final NrtConfig config) {
+        return new LibfabricProvider().create(config);
+    }
+}
