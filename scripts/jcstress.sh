@@ -72,13 +72,16 @@ classpath="$WORK/classes:$ROOT/target/classes:$(cat "$WORK/classpath.txt")"
 native=()
 [ "$(jdk_version "$home")" -lt 24 ] || native=(--enable-native-access=ALL-UNNAMED)
 
+# A test that hangs is a test that failed.
+limit=3h
+
 # Runs jcstress in a folder.
 #   $1 folder, $2 class path, $3 tests, the rest: more options
 jcstress() {
     local folder="$1" path="$2" tests="$3"
     shift 3
     mkdir -p "$folder"
-    (cd "$folder" && "$home/bin/java" "${native[@]}" -Djava.io.tmpdir="$folder" -cp "$path" org.openjdk.jcstress.Main \
+    (cd "$folder" && timeout "$limit" "$home/bin/java" "${native[@]}" -Djava.io.tmpdir="$folder" -cp "$path" org.openjdk.jcstress.Main \
         -r "$folder/" -t "$tests" "$@")
 }
 
@@ -155,6 +158,7 @@ passed() {
 # Each mutant's class before the real one: its test must see an outcome that is forbidden. Three tries, each with more samples.
 run_mutants() {
     local name tests folder count=0 missed=0 options found try
+    limit=3m
     rm -rf "$WORK/mutants"
     "$home/bin/java" -cp "$classpath" io.nrt4j.stress.Mutants "$ROOT/jcstress/mutants" "$ROOT" "$WORK/mutants" "${names[@]}" \
         > "$WORK/mutants.txt" || die "the mutants could not be made"

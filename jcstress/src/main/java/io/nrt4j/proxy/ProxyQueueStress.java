@@ -117,7 +117,7 @@ public final class ProxyQueueStress {
     public static class StopAgainstSleep extends ByHand {
         @Actor
         public void worker(final L_Result result) {
-            result.r1 = Watchdog.comesBack(() -> queue.waiting().idle(0), () -> woken, this::append) ? "awake" : "slept on";
+            result.r1 = Watchdog.comesBack(() -> queue.waiting().idle(0), () -> woken, queue.waiting()::wakeUp) ? "awake" : "slept on";
         }
 
         @Actor
