@@ -27,6 +27,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Tag("slow")
 @Timeout(120)
 class TwoProcessTransferTest {
+    /** How a failure says that the peer has died. */
+    static final String DEATH = "ended, or closed|connection with the peer breaks|provider: ";
     private static final Duration LIMIT = Duration.ofSeconds(60);
     /** From a peer's death to this end's exit; what is measured is far below. */
     private static final Duration SECONDS = Duration.ofSeconds(10);
@@ -105,8 +107,8 @@ class TwoProcessTransferTest {
             System.out.printf("transfer over %s, %s killed: the other end ended %d ms after%n", provider, killed,
                 (System.nanoTime() - killedNs) / 1_000_000);
             final String text = survivor.awaitLine("nrt4j: ", SECONDS);
-            // Over shm the provider may notice before the control socket does.
-            assertThat(text).contains("with peer 127.0.0.1 lnc " + (receiver ? 1 : 0)).containsPattern("ended, or closed|provider: ");
+            // The provider may notice before the control socket does.
+            assertThat(text).contains("with peer 127.0.0.1 lnc " + (receiver ? 1 : 0)).containsPattern(DEATH);
             if (!receiver) {
                 assertThat(temp.resolve("out").toFile().list()).as("nothing of it is kept").isEmpty();
             }
