@@ -270,7 +270,8 @@ class FabricEngineTest {
         }
         assertThat(status).as(engine.lastError()).isEqualTo(NrtStatus.FAILURE);
         // The provider may notice before the control socket does.
-        assertThat(engine.lastError()).contains("lnc 0 with 127.0.0.1 lnc 1").containsPattern("the process at /127.0.0.1|connection with the peer breaks|provider: ");
+        assertThat(engine.lastError()).contains("lnc 0 with 127.0.0.1 lnc 1")
+            .containsPattern("the process at /127.0.0.1|connection with the peer breaks|provider: ");
         assertThat(engine.testRequest(request)).isEqualTo(NrtStatus.INVALID_HANDLE);
         failed[0]++;
         return true;

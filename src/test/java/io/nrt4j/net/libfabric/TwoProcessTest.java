@@ -131,7 +131,7 @@ class TwoProcessTest {
     @ValueSource(strings = {"tcp;ofi_rxm", "shm", "sockets"})
     @Timeout(150)
     void aPeerThatStandsStillFailsNothing(final String provider) {
-        final long stillNs = Duration.ofSeconds(Long.getLong("nrt4j.test.standstillSeconds", 10)).toNanos();
+        final long stillNs = Duration.ofSeconds(Long.getLong("nrt4j.test.standstillSeconds", 4)).toNanos();
         final int count = 32;
         final int length = 4 * MIB;
         try (LibfabricTransport transport = new LibfabricTransport(FabricPair.config(provider));
