@@ -3,7 +3,6 @@ package io.nrt4j;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nrt4j.NrtSetting;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.EnumMap;
@@ -72,7 +71,8 @@ class NrtConfigTest {
     void namesAreUniqueAndThoseOfTheOriginal() {
         assertThat(NrtSetting.values()).extracting(NrtSetting::variable).doesNotHaveDuplicates().allMatch(
             name -> name.startsWith("NEURON_RT_") || name.startsWith("NRT4J_"));
-        assertThat(NrtSetting.values()).extracting(NrtSetting::property).doesNotHaveDuplicates().allMatch(name -> name.startsWith("nrt4j."));
+        assertThat(NrtSetting.values()).extracting(NrtSetting::property).doesNotHaveDuplicates()
+            .allMatch(name -> name.startsWith("nrt4j."));
         assertThat(NrtSetting.values()).extracting(NrtSetting::variable).contains(
             "NEURON_RT_ASYNC_SENDRECV_EXPERIMENTAL_ENABLED", "NEURON_RT_ASYNC_SENDRECV_BOOTSTRAP_PORT", "NEURON_RT_ROOT_COMM_ID",
             "NEURON_RT_RANKS_PER_NETWORK_PROXY", "NEURON_RT_ONE_THREAD_PER_CORE", "NEURON_RT_LOW_LATENCY_TASKS_CPU_AFFINITY",
@@ -194,7 +194,8 @@ class NrtConfigTest {
     @Test
     void aMaskNamesTheSameProcessorsAsAList() {
         assertThat(builder().set(NrtSetting.LOW_LATENCY_CPU_AFFINITY, "0x3d").build().lowLatencyCpus()).containsExactly(0, 2, 3, 4, 5);
-        assertThat(builder().set(NrtSetting.LOW_LATENCY_CPU_AFFINITY, "5,4,0,2-4,4").build().lowLatencyCpus()).containsExactly(0, 2, 3, 4, 5);
+        assertThat(builder().set(NrtSetting.LOW_LATENCY_CPU_AFFINITY, "5,4,0,2-4,4").build().lowLatencyCpus())
+            .containsExactly(0, 2, 3, 4, 5);
     }
 
     @Test

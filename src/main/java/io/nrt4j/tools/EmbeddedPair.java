@@ -1,6 +1,5 @@
 package io.nrt4j.tools;
 
-import io.nrt4j.NrtConfig;
 import io.nrt4j.NrtSetting;
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;

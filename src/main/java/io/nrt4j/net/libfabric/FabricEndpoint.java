@@ -17,6 +17,8 @@ import org.slf4j.LoggerFactory;
  * <p>Threads: every method under the endpoint's lock, which its owner keeps.
  */
 final class FabricEndpoint {
+    /** Requests whose operations we cancel have a cause of their own already: what is seen of this was the provider's doing. */
+    private static final String CANCELLED = "cancelled by the provider, as when the connection with the peer breaks";
     private static final Logger LOG = LoggerFactory.getLogger(FabricEndpoint.class);
     private static final int BATCH = 16;
     private static final int MAX_NAME = 128;
@@ -295,7 +297,7 @@ final class FabricEndpoint {
         }
         final int op = ops.of(Memory.getLong(errorEntry + FiLayout.CQ_ERR_CONTEXT));
         final int error = Math.abs(Memory.getInt(errorEntry + FiLayout.CQ_ERR_ERR));
-        final String text = error == FiLayout.ECANCELED ? "cancelled" : errorText(error);
+        final String text = error == FiLayout.ECANCELED ? CANCELLED : errorText(error);
         if (op == OpTable.NONE) {
             LOG.warn("libfabric's {} reports an error that belongs to no operation: {}", info.provider(), text);
         } else {

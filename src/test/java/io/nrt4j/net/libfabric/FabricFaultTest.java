@@ -1,6 +1,5 @@
 package io.nrt4j.net.libfabric;
 
-import io.nrt4j.NrtSetting;
 import static io.nrt4j.net.libfabric.FabricPair.complete;
 import static io.nrt4j.net.libfabric.FabricPair.irecv;
 import static io.nrt4j.net.libfabric.FabricPair.isend;
