@@ -61,7 +61,8 @@ final class NccomLoader {
                     LOG.info("Using CCOM {}", nccom.version().text());
                     openPlugIn(netPath);
                 } else {
-                    LOG.error("{}", nccom.error());
+                    // To look whether it is there is no error; who needs it is told by the call that fails, which logs it as one.
+                    LOG.info("{}", nccom.error());
                 }
                 return nccom;
             });
