@@ -20,11 +20,13 @@ final class PerfClient extends PerfEnd {
     private static final int TOKEN_BYTES = 8;
 
     private final List<PerfPlan> plans;
+    private final long warmUpNs;
     private final Consumer<PerfResult> results;
 
-    PerfClient(final PeerLink link, final List<PerfPlan> plans, final Consumer<PerfResult> results) {
+    PerfClient(final PeerLink link, final List<PerfPlan> plans, final long warmUpNs, final Consumer<PerfResult> results) {
         super(link);
         this.plans = plans;
+        this.warmUpNs = warmUpNs;
         this.results = results;
     }
 
@@ -33,19 +35,27 @@ final class PerfClient extends PerfEnd {
         try (link) {
             link.connect();
             for (final PerfPlan plan : plans) {
-                tell(plan.encode());
-                results.accept(switch (plan.mode()) {
-                    case PING_PONG -> pingPong(plan);
-                    case BANDWIDTH -> bandwidth(plan);
-                    case KV -> kv(plan);
-                    default -> throw new IllegalStateException(plan.toString());
-                });
+                final long startNs = System.nanoTime();
+                while (System.nanoTime() - startNs < warmUpNs) {
+                    measure(plan.sample());
+                }
+                results.accept(measure(plan));
             }
             tell(PerfPlan.end().encode());
             awaitReady();
             link.closeInOrder();
             return plans.size();
         }
+    }
+
+    private PerfResult measure(final PerfPlan plan) {
+        tell(plan.encode());
+        return switch (plan.mode()) {
+            case PING_PONG -> pingPong(plan);
+            case BANDWIDTH -> bandwidth(plan);
+            case KV -> kv(plan);
+            default -> throw new IllegalStateException(plan.toString());
+        };
     }
 
     private void awaitReady() {

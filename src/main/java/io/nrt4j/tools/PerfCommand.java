@@ -36,6 +36,8 @@ final class PerfCommand implements Callable<Integer> {
     private static final long MAX_WINDOWS = 2_000;
     private static final long MAX_BYTES = 1L << 30;
     private static final int MAX_IN_FLIGHT = 128;
+    private static final long DEFAULT_WARM_UP_NS = 2_000_000_000L;
+    private static final int MAX_WARM_UP_S = 600;
     private static final int KV_MIN_BYTES = Long.BYTES;
 
     @Spec
@@ -63,6 +65,11 @@ final class PerfCommand implements Callable<Integer> {
     @Option(names = "--warm-up", paramLabel = "N",
         description = "As many before them that are not measured. Default: as many round trips, a quarter of the windows.")
     private Long warmUp;
+
+    @Option(names = "--warm-up-time", paramLabel = "S",
+        description = "Seconds for which each measurement runs before that, so that what it runs is compiled. "
+            + "Default: 2; with --iterations or --warm-up, 0.")
+    private Double warmUpSeconds;
 
     @Option(names = "--kv", description = "Hand a KV cache over: layers x blocks, a flush at the end; every block is checked.")
     private boolean kv;
@@ -101,7 +108,7 @@ final class PerfCommand implements Callable<Integer> {
         if (ends.embedded()) {
             title(out, config);
             new EmbeddedPair<Integer>(ends, engines).run(
-                link -> new PerfClient(link, plans, result -> print(out, config, result)).run(),
+                link -> new PerfClient(link, plans, warmUpNs(), result -> print(out, config, result)).run(),
                 link -> new PerfServer(link).run());
             return Main.OK;
         }
@@ -111,10 +118,14 @@ final class PerfCommand implements Callable<Integer> {
                 new PerfServer(link).run();
             } else {
                 title(out, config);
-                new PerfClient(link, plans, result -> print(out, config, result)).run();
+                new PerfClient(link, plans, warmUpNs(), result -> print(out, config, result)).run();
             }
         }
         return Main.OK;
+    }
+
+    private long warmUpNs() {
+        return warmUpSeconds != null ? (long) (warmUpSeconds * 1e9) : iterations != null || warmUp != null ? 0 : DEFAULT_WARM_UP_NS;
     }
 
     private void title(final PrintWriter out, final NrtConfig config) {
@@ -170,12 +181,14 @@ final class PerfCommand implements Callable<Integer> {
 
     private void checkUsage() {
         final boolean planned = latencySizes != null || bandwidthSizes != null || window != null || iterations != null
-            || warmUp != null || kv || json;
+            || warmUp != null || warmUpSeconds != null || kv || json;
         require(!self || ends.embedded(), "--self has both ends here; it takes neither --peer nor --listen");
         require(!ends.listen() || !planned, "--listen does what the measuring end plans: give the options of the measurement there");
         require(window == null || window >= 1 && window <= MAX_IN_FLIGHT, "--window must be 1 to " + MAX_IN_FLIGHT + ", not " + window);
         require(iterations == null || iterations >= 1, "--iterations must be at least 1, not " + iterations);
         require(warmUp == null || warmUp >= 0, "--warm-up must be at least 0, not " + warmUp);
+        require(warmUpSeconds == null || warmUpSeconds >= 0 && warmUpSeconds <= MAX_WARM_UP_S,
+            "--warm-up-time must be 0 to " + MAX_WARM_UP_S + " seconds, not " + warmUpSeconds);
         require(layers >= 1 && blocks >= 1, "--layers and --blocks must be at least 1");
         require(!kv || latencySizes == null && bandwidthSizes == null, "--kv measures neither --latency nor --bandwidth");
         require(!kv || warmUp == null, "--kv has one round of warm-up");

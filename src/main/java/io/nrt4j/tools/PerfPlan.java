@@ -27,6 +27,8 @@ record PerfPlan(Mode mode, long sizeBytes, long count, long warmUp, int window, 
     private static final long MAGIC = 0x4652_4550_4a54_524eL; // "NRTJPERF"
     private static final int VERSION = 1;
     private static final int MAX_IN_FLIGHT = 128;
+    /** How many samples make a measurement. */
+    private static final int SAMPLES = 10;
     /** Most memory that a plan may ask of either end. */
     private static final long MAX_MEMORY_BYTES = 64L << 30;
 
@@ -47,6 +49,11 @@ record PerfPlan(Mode mode, long sizeBytes, long count, long warmUp, int window, 
 
     static PerfPlan kv(final long sizeBytes, final int window, final int layers, final int blocks, final long rounds) {
         return new PerfPlan(Mode.KV, sizeBytes, rounds, 1, window, layers, blocks);
+    }
+
+    /** A piece of it, for warming up. */
+    PerfPlan sample() {
+        return new PerfPlan(mode, sizeBytes, Math.max(1, count / SAMPLES), 0, window, layers, blocks);
     }
 
     /** Memory that each end needs for it, each way. */
