@@ -23,7 +23,7 @@ import java.nio.charset.StandardCharsets;
 record ControlFrame(int type, long a, long b, long c, long d, byte[] name, String text) {
     static final int BYTES = 256;
     static final int MAGIC = 0x4E525446;
-    static final int VERSION = 1;
+    static final int VERSION = 2;
 
     /** a: own instance, b: expected instance, c: peer index and key, d: window and eager limit; name; text: provider. */
     static final int HELLO = 1;

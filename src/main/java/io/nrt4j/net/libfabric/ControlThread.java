@@ -138,7 +138,7 @@ final class ControlThread {
             acceptPaused = false;
             serverKey.interestOps(SelectionKey.OP_ACCEPT);
         }
-        engine.progress();
+        engine.tick();
         final List<ControlConnection> all;
         engine.lock.lock();
         try {

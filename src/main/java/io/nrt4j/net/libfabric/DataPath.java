@@ -4,12 +4,17 @@ package io.nrt4j.net.libfabric;
  * The libfabric calls of the data path, with addresses as {@code long}. Answers are libfabric's: 0 or a count, or a negative
  * error number.
  *
- * <p>Threads: one at a time, under the endpoint's lock. No call blocks, calls back or allocates. The interface is small so
- * that an implementation with {@code java.lang.foreign} can stand beside the one with JNA.
+ * <p>Threads: one at a time, under the endpoint's lock. No call blocks, calls back or allocates.
  */
 interface DataPath {
-    /** {@code fi_trecv} from any source, all tag bits significant. */
-    long recv(long buffer, long length, long descriptor, long tag, long context);
+    /** The fastest that this JVM has: through {@code java.lang.foreign}, or through libffi. */
+    static DataPath open(final long endpoint, final long queue) {
+        final FabricCalls calls = FabricCalls.of(endpoint, queue);
+        return ForeignCalls.available() ? new ForeignDataPath(calls) : new FfiDataPath(calls);
+    }
+
+    /** {@code fi_trecv} from any source; {@code ignore} has the tag bits that do not matter. */
+    long recv(long buffer, long length, long descriptor, long tag, long ignore, long context);
 
     /** {@code fi_tsend}. */
     long send(long buffer, long length, long descriptor, long destination, long tag, long context);

@@ -14,7 +14,7 @@ record EndpointTuning(int eagerLimit, long flushDelayNs, boolean endpointPerPeer
     private static final int MAX_EAGER = 8192;
 
     static EndpointTuning of(final FabricInfo info) {
-        return "shm".equals(info.provider()) ? new EndpointTuning(2048, 2_000, true)
+        return "shm".equals(info.provider()) ? new EndpointTuning(4096, 2_000, true)
             : new EndpointTuning(MAX_EAGER, 10_000, false);
     }
 }

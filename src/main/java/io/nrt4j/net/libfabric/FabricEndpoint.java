@@ -31,8 +31,9 @@ final class FabricEndpoint {
          * @param endpoint    whose operation it is.
          * @param op          its number; the receiver gives it back to the table.
          * @param lengthBytes bytes received; meaningless for a send.
+         * @param tag         of what was received; meaningless for a send.
          */
-        void onCompletion(FabricEndpoint endpoint, int op, long lengthBytes);
+        void onCompletion(FabricEndpoint endpoint, int op, long lengthBytes, long tag);
 
         /**
          * An operation failed, or was cancelled.
@@ -117,7 +118,7 @@ final class FabricEndpoint {
             FiLayout.FLAG_SEND | FiLayout.FLAG_RECV));
         check("fi_enable", SignalGuard.around(() -> call(endpoint + FiLayout.FID_OPS, FiLayout.FI_OPS_CONTROL, endpoint,
             (long) FiLayout.ENABLE, 0L)));
-        path = new FfiDataPath(endpoint, queue);
+        path = DataPath.open(endpoint, queue);
         name = readName();
     }
 
@@ -283,7 +284,8 @@ final class FabricEndpoint {
         for (int at = 0; at < (int) count * FiLayout.CQ_ENTRY_BYTES; at += FiLayout.CQ_ENTRY_BYTES) {
             final int op = ops.of(entryView.getLong(at + FiLayout.CQ_ENTRY_CONTEXT));
             if (op != OpTable.NONE) {
-                completions.onCompletion(this, op, entryView.getLong(at + FiLayout.CQ_ENTRY_LEN));
+                completions.onCompletion(
+                    this, op, entryView.getLong(at + FiLayout.CQ_ENTRY_LEN), entryView.getLong(at + FiLayout.CQ_ENTRY_TAG));
             }
         }
         return (int) count;

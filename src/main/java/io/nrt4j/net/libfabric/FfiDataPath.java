@@ -4,8 +4,7 @@ import com.sun.jna.Native;
 import java.nio.ByteBuffer;
 
 /**
- * The data path through libffi, which JNA carries: libfabric's data calls are inline functions over tables of function
- * pointers, so there is no symbol to bind. Argument values sit in fixed off-heap slots; a call writes them, calls, and reads
+ * The data path through libffi, which JNA carries. Argument values sit in fixed off-heap slots; a call writes them, calls, and reads
  * the result slot. It allocates nothing.
  *
  * <p>Block: arguments {@code long[8]} at 0, result at 64, pointers to the arguments {@code void *[8]} at 72.
@@ -25,24 +24,10 @@ final class FfiDataPath implements DataPath {
     private final long arguments;
     private final long result;
     private final long pointers;
-    private final long endpoint;
-    private final long queue;
-    private final long recv;
-    private final long send;
-    private final long inject;
-    private final long read;
-    private final long readError;
-    private final long cancel;
+    private final FabricCalls calls;
 
-    /**
-     * Binds to an enabled endpoint and its completion queue.
-     *
-     * @param endpoint {@code struct fid_ep *}.
-     * @param queue    {@code struct fid_cq *}.
-     */
-    FfiDataPath(final long endpoint, final long queue) {
-        this.endpoint = endpoint;
-        this.queue = queue;
+    FfiDataPath(final FabricCalls calls) {
+        this.calls = calls;
         arguments = Memory.allocate(POINTERS + MAX_ARGUMENTS * Long.BYTES);
         result = arguments + RESULT;
         pointers = arguments + POINTERS;
@@ -50,14 +35,6 @@ final class FfiDataPath implements DataPath {
         for (int i = 0; i < MAX_ARGUMENTS; i++) {
             block.putLong(POINTERS + i * Long.BYTES, arguments + (long) i * Long.BYTES);
         }
-        final long tagged = Memory.getLong(endpoint + FiLayout.EP_TAGGED_OPS);
-        recv = Memory.getLong(tagged + FiLayout.TAGGED_OPS_RECV);
-        send = Memory.getLong(tagged + FiLayout.TAGGED_OPS_SEND);
-        inject = Memory.getLong(tagged + FiLayout.TAGGED_OPS_INJECT);
-        final long queueOps = Memory.getLong(queue + FiLayout.OBJECT_OPS);
-        read = Memory.getLong(queueOps + FiLayout.CQ_OPS_READ);
-        readError = Memory.getLong(queueOps + FiLayout.CQ_OPS_READERR);
-        cancel = Memory.getLong(Memory.getLong(endpoint + FiLayout.OBJECT_OPS) + FiLayout.EP_OPS_CANCEL);
     }
 
     private static long[] callInterfaces() {
@@ -82,62 +59,63 @@ final class FfiDataPath implements DataPath {
     }
 
     @Override
-    public long recv(final long buffer, final long length, final long descriptor, final long tag, final long context) {
-        block.putLong(0, endpoint);
+    public long recv(
+        final long buffer, final long length, final long descriptor, final long tag, final long ignore, final long context) {
+        block.putLong(0, calls.endpoint());
         block.putLong(8, buffer);
         block.putLong(16, length);
         block.putLong(24, descriptor);
         block.putLong(32, FiLayout.ADDR_UNSPEC);
         block.putLong(40, tag);
-        block.putLong(48, 0);
+        block.putLong(48, ignore);
         block.putLong(56, context);
-        return call(8, recv);
+        return call(8, calls.recv());
     }
 
     @Override
     public long send(final long buffer, final long length, final long descriptor, final long destination, final long tag,
         final long context) {
-        block.putLong(0, endpoint);
+        block.putLong(0, calls.endpoint());
         block.putLong(8, buffer);
         block.putLong(16, length);
         block.putLong(24, descriptor);
         block.putLong(32, destination);
         block.putLong(40, tag);
         block.putLong(48, context);
-        return call(7, send);
+        return call(7, calls.send());
     }
 
     @Override
     public long inject(final long buffer, final long length, final long destination, final long tag) {
-        block.putLong(0, endpoint);
+        block.putLong(0, calls.endpoint());
         block.putLong(8, buffer);
         block.putLong(16, length);
         block.putLong(24, destination);
         block.putLong(32, tag);
-        return call(5, inject);
+        return call(5, calls.inject());
     }
 
     @Override
     public long cqRead(final long entries, final long count) {
-        block.putLong(0, queue);
+        block.putLong(0, calls.queue());
         block.putLong(8, entries);
         block.putLong(16, count);
-        return call(3, read);
+        return call(3, calls.read());
     }
 
     @Override
     public long cqReadError(final long entry) {
-        block.putLong(0, queue);
+        block.putLong(0, calls.queue());
         block.putLong(8, entry);
         block.putLong(16, 0);
-        return call(3, readError);
+        return call(3, calls.readError());
     }
 
     @Override
     public long cancel(final long context) {
-        block.putLong(0, endpoint);
+        block.putLong(0, calls.endpoint());
         block.putLong(8, context);
-        return call(2, cancel);
+        return call(2, calls.cancel());
     }
 
     @Override

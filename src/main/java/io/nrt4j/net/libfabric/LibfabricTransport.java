@@ -151,7 +151,7 @@ final class LibfabricTransport implements NetTransport {
 
     @Override
     public int progress() {
-        return engine.progress();
+        return engine.tick();
     }
 
     @Override

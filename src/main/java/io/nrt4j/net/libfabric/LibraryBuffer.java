@@ -13,6 +13,8 @@ final class LibraryBuffer {
     int op = OpTable.NONE;
     /** Who sent what it holds while it is pinned, or whose send buffer it is. */
     Peer peer;
+    /** What it held was consumed, and its credit is given back when it receives again. */
+    boolean consumed;
     /** Length of the message that is to be sent. */
     int length;
     /** Next one in a list of free, unposted or waiting buffers. */

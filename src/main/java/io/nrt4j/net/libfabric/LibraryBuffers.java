@@ -12,13 +12,16 @@ import io.nrt4j.NrtStatus;
 final class LibraryBuffers {
     private static final int MAX_WINDOW = 32;
     private static final int MIN_WINDOW = 8;
+    /** Consumed buffers that are kept for the next poll that finds nothing; less than a quarter of the smallest window. */
+    private static final int MAX_KEPT = 2;
 
     private final MessageEngine engine;
     private final FabricEndpoint endpoint;
     private final int bufferBytes;
     private final boolean perPeer;
-    /** Buffers that the provider had no room for. */
+    /** Buffers that the provider had no room for, or whose message was consumed just now. */
     private LibraryBuffer unposted;
+    private int kept;
     /** Send buffers of peers that are gone. */
     private LibraryBuffer spareSends;
     private int posted;
@@ -112,17 +115,38 @@ final class LibraryBuffers {
         if (at.closed()) {
             return;
         }
-        final long rc = at.path().recv(buffer.address, bufferBytes, buffer.descriptor, Wire.LIBRARY_TAG, at.ops().context(buffer.op));
+        final long rc = at.path().recv(buffer.address, bufferBytes, buffer.descriptor, Wire.LIBRARY_TAG,
+            perPeer ? Wire.BARE_IGNORED : 0, at.ops().context(buffer.op));
         if (rc != 0) {
             if (rc != -FiLayout.EAGAIN && rc != -FiLayout.ENOMEM) {
                 engine.breakDown(endpoint.describe("fi_trecv of a library buffer", rc));
             }
             buffer.next = unposted;
             unposted = buffer;
+            kept = MAX_KEPT + 1; // to be tried again at every poll
+        } else if (buffer.consumed) {
+            buffer.consumed = false;
+            engine.onReposted(buffer.peer);
         }
     }
 
-    void repostWaiting() {
+    /**
+     * Lets the buffer of a consumed message receive again, after the answer to the message has gone out: so the answer does not
+     * wait for a call into the provider. Its credit is given back then, so the peer always finds a buffer.
+     */
+    void repostLater(final LibraryBuffer buffer) {
+        buffer.consumed = true;
+        buffer.next = unposted;
+        unposted = buffer;
+        kept++;
+    }
+
+    /** Posts the buffers that wait for it, if there are many, or the provider has nothing to tell. */
+    void repostWaiting(final boolean quiet) {
+        if (unposted == null || !quiet && kept <= MAX_KEPT) {
+            return;
+        }
+        kept = 0;
         LibraryBuffer buffer = unposted;
         unposted = null;
         while (buffer != null) {

@@ -46,6 +46,12 @@ final class MessageEngine implements FabricEndpoint.Completions {
     private int active;
     private int posts;
     private String brokenCause;
+    /** Polls of the queue, by anybody. Under the lock. */
+    private int polls;
+    /** {@link #polls} as the last {@link #tick} left it. Under the lock. */
+    private int pollsAtTick;
+    /** The poll under way has seen the end of a long message. */
+    private boolean longDone;
     /** Written under the lock (released lazily), read by any thread: whether {@link #progress} has something to move on. */
     private final AtomicInteger busy = new AtomicInteger();
 
@@ -56,7 +62,7 @@ final class MessageEngine implements FabricEndpoint.Completions {
         flushDelayNs = tuning.flushDelayNs();
         final int bufferBytes = Wire.HEADER_BYTES + Wire.ITEM_BYTES * (Outbox.MAX_RIDERS + 1) + Math.max(eagerLimit, 1024);
         buffers = new LibraryBuffers(this, endpoint, bufferBytes, perPeer);
-        outbox = new Outbox(this, endpoint, bufferBytes);
+        outbox = new Outbox(this, endpoint, bufferBytes, perPeer);
         sending = new Sending(this, endpoint, outbox);
         receiving = new Receiving(this, endpoint);
     }
@@ -178,6 +184,27 @@ final class MessageEngine implements FabricEndpoint.Completions {
         }
     }
 
+    /**
+     * The same for a thread that only steps in where nobody else polls: while applications do, a service thread that polls too
+     * would only take the lock, and the copying, from a thread that has a processor already.
+     */
+    int tick() {
+        if (!lock.tryLock()) {
+            return 0;
+        }
+        try {
+            int done = 0;
+            if (polls == pollsAtTick && brokenCause == null) {
+                done = progressLocked();
+            }
+            pollsAtTick = polls;
+            return done;
+        } finally {
+            publishBusy();
+            lock.unlock();
+        }
+    }
+
     boolean needsProgress() {
         return busy.get() != 0;
     }
@@ -198,6 +225,8 @@ final class MessageEngine implements FabricEndpoint.Completions {
         if (brokenCause != null) {
             return 0;
         }
+        polls++;
+        longDone = false;
         int done;
         try {
             done = perPeer ? pollPeers() : endpoint.poll(this);
@@ -205,12 +234,12 @@ final class MessageEngine implements FabricEndpoint.Completions {
             breakDown(ex.getMessage());
             return 1;
         }
-        buffers.repostWaiting();
+        buffers.repostWaiting(done == 0);
         if (receiving.hasDemands()) {
             done += receiving.serveDemands();
         }
         if (workHead != null) {
-            done += serveWork(done == 0);
+            done += serveWork(done == 0 || longDone);
         }
         return done;
     }
@@ -284,11 +313,17 @@ final class MessageEngine implements FabricEndpoint.Completions {
     // ---- Completions.
 
     @Override
-    public void onCompletion(final FabricEndpoint at, final int op, final long lengthBytes) {
+    public void onCompletion(final FabricEndpoint at, final int op, final long lengthBytes, final long tag) {
         final OpTable ops = at.ops();
         final Object owner = ops.owner[op];
         switch (ops.kind[op]) {
-            case OpTable.LIBRARY_RECV -> onMessage((LibraryBuffer) owner);
+            case OpTable.LIBRARY_RECV -> {
+                if (tag == Wire.LIBRARY_TAG) {
+                    onMessage((LibraryBuffer) owner);
+                } else {
+                    onBareMessage((LibraryBuffer) owner, tag, (int) lengthBytes);
+                }
+            }
             case OpTable.LIBRARY_SEND -> buffers.sent((LibraryBuffer) owner);
             default -> onDirect(at, op, lengthBytes, null);
         }
@@ -318,6 +353,7 @@ final class MessageEngine implements FabricEndpoint.Completions {
         final Object owner = ops.owner[op];
         final int slot = ops.slot[op];
         final boolean send = ops.kind[op] == OpTable.DIRECT_SEND;
+        longDone = true;
         ops.release(op);
         if (owner instanceof RecvComm comm) {
             receiving.onDirectDone(comm, slot, length, cause);
@@ -354,6 +390,31 @@ final class MessageEngine implements FabricEndpoint.Completions {
         }
     }
 
+    /** A short message without a header, on the endpoint that its peer has for itself. */
+    private void onBareMessage(final LibraryBuffer buffer, final long tag, final int length) {
+        final Peer peer = peerOf(buffer.endpoint);
+        if (peer == null) {
+            buffers.repost(buffer);
+            return;
+        }
+        buffer.peer = peer;
+        peer.heard = true;
+        peer.received++;
+        if (!(comms.find(Wire.bareId(tag), peer) instanceof RecvComm recv)
+            || !receiving.onData(recv, (int) tag, buffer, 0, length)) {
+            giveBack(buffer);
+        }
+    }
+
+    private Peer peerOf(final FabricEndpoint own) {
+        for (final Peer peer : peers) {
+            if (peer != null && peer.endpoint == own) {
+                return peer;
+            }
+        }
+        return null;
+    }
+
     /** Answers true if the buffer is kept. */
     private boolean onItem(
         final Peer peer, final LibraryBuffer buffer, final int at, final int typeAndId, final int number, final long value) {
@@ -380,10 +441,13 @@ final class MessageEngine implements FabricEndpoint.Completions {
         return false;
     }
 
-    /** A message has been consumed: its buffer receives again, and its credit goes back. */
+    /** A message has been consumed: its buffer receives again soon, and its credit goes back then. */
     void giveBack(final LibraryBuffer buffer) {
-        final Peer peer = buffer.peer;
-        buffers.repost(buffer);
+        buffers.repostLater(buffer);
+    }
+
+    /** A consumed message's buffer receives again. */
+    void onReposted(final Peer peer) {
         peer.consumed++;
         if (peer.alive() && peer.unreturned() >= peer.window / 2) {
             addWork(peer);

@@ -18,9 +18,12 @@ final class Outbox {
     private final MessageEngine engine;
     private final long injectLimit;
     private final int bufferBytes;
+    /** Whether a message may go without a header. */
+    private final boolean bare;
 
-    Outbox(final MessageEngine engine, final FabricEndpoint endpoint, final int bufferBytes) {
+    Outbox(final MessageEngine engine, final FabricEndpoint endpoint, final int bufferBytes, final boolean bare) {
         this.engine = engine;
+        this.bare = bare;
         injectLimit = endpoint.info().injectSize();
         this.bufferBytes = bufferBytes;
     }
@@ -30,9 +33,9 @@ final class Outbox {
     }
 
     /**
-     * Sends a post's bytes in a library message.
+     * Sends a post's bytes in a library message, or as one where the provider carries them at once and would not with a header.
      *
-     * @return false when there is no credit, or the peer has died.
+     * @return false when there is no credit or room, or the peer has died.
      */
     boolean sendData(final SendComm comm, final int slot) {
         final Peer peer = comm.peer;
@@ -40,13 +43,34 @@ final class Outbox {
             return false;
         }
         final int length = (int) comm.length[slot];
-        final long room = (injectLimit - Wire.HEADER_BYTES - Wire.ITEM_BYTES - length) / Wire.ITEM_BYTES;
+        final long room = Math.floorDiv(injectLimit - Wire.HEADER_BYTES - Wire.ITEM_BYTES - length, Wire.ITEM_BYTES);
+        if (bare && room < 0 && length <= injectLimit) {
+            return sendBare(comm, slot);
+        }
         final LibraryBuffer buffer = peer.takeSend();
         final int riders = ride(peer, buffer.bytes, room >= 1 && room < MAX_RIDERS ? (int) room : MAX_RIDERS);
         final int at = Wire.HEADER_BYTES + riders * Wire.ITEM_BYTES;
         putItem(buffer.bytes, at, Wire.DATA, comm.remoteId, comm.number[slot], length);
         comm.registration[slot].copyFrom(comm.address[slot], buffer.bytes, at + Wire.ITEM_BYTES, length);
         return send(peer, buffer, riders + 1, at + Wire.ITEM_BYTES + length);
+    }
+
+    private boolean sendBare(final SendComm comm, final int slot) {
+        final Peer peer = comm.peer;
+        final long rc = peer.endpoint.path().inject(comm.address[slot], comm.length[slot], peer.address,
+            Wire.bareTag(comm.remoteId, comm.number[slot]));
+        if (rc == 0) {
+            peer.sent++;
+            if (peer.announceHead != null) {
+                peer.urgent = true; // nothing could ride on this one
+                engine.addWork(peer);
+            }
+            return true;
+        }
+        if (rc != -FiLayout.EAGAIN && rc != -FiLayout.ENOMEM) {
+            engine.failPeer(peer, engine.endpoint().describe("fi_tinject of " + comm.length[slot] + " bytes", rc));
+        }
+        return false;
     }
 
     /** Sends one item; false when there is no credit, or the peer has died. */

@@ -69,7 +69,7 @@ final class Receiving {
             return false;
         }
         final long rc = comm.peer.endpoint.path().recv(comm.address[slot], comm.length[slot], registration.descriptor,
-            Wire.directTag(comm.id, comm.number[slot]), ops.context(op));
+            Wire.directTag(comm.id, comm.number[slot]), 0, ops.context(op));
         if (rc == 0) {
             comm.op[slot] = op;
             comm.peer.endpoint.directReceives++;
@@ -188,7 +188,7 @@ final class Receiving {
         final long memory = com.sun.jna.Native.malloc(Math.max(1, length));
         ops.memory[op] = memory;
         if (memory == 0 || endpoint.needsRegistration()
-            || at.path().recv(memory, length, 0, Wire.directTag(comm.id, number), ops.context(op)) != 0) {
+            || at.path().recv(memory, length, 0, Wire.directTag(comm.id, number), 0, ops.context(op)) != 0) {
             ops.release(op);
         } else {
             at.directReceives++;

@@ -15,6 +15,9 @@ package io.nrt4j.net.libfabric;
  * then the data of the DATA item, which is the last one
  * </pre>
  * Library messages have tag 0. A long message has no header, and the tag {@code 1 << 63 | communicator << 32 | number}.
+ *
+ * <p>Where each peer has an endpoint of its own, a short message that the provider would carry at once but for the header goes
+ * without one, into a library buffer all the same: its tag {@code 1 << 62 | communicator << 32 | number} says what an item would.
  */
 final class Wire {
     static final int INDEX = 0;
@@ -46,8 +49,19 @@ final class Wire {
     static final int MAX_COUNT = 128;
 
     static final long LIBRARY_TAG = 0;
+    /** Tag bits that do not matter to a library buffer which also takes bare messages. */
+    static final long BARE_IGNORED = ~(1L << 63);
 
     private Wire() {
+    }
+
+    static long bareTag(final int commId, final int number) {
+        return 1L << 62 | (long) commId << 32 | number & 0xFFFF_FFFFL;
+    }
+
+    /** Communicator of a bare message. */
+    static int bareId(final long tag) {
+        return (int) (tag >>> 32) & ID_MASK;
     }
 
     static long directTag(final int commId, final int number) {
