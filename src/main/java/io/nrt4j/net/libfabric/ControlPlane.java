@@ -234,7 +234,7 @@ final class ControlPlane {
 
     private void forget(final Connect connect) {
         if (connect.comm != null) {
-            engine.remove(connect.comm);
+            engine.closing().remove(connect.comm);
         }
     }
 
@@ -242,10 +242,10 @@ final class ControlPlane {
     void announceClose(final Comm comm) {
         final ControlConnection connection = connectionOf(comm.peer);
         if (connection == null || !comm.peer.alive()) {
-            engine.remove(comm);
+            engine.closing().remove(comm);
         } else if (comm instanceof SendComm send) {
             if (comm.remoteClosed) {
-                engine.remove(comm);
+                engine.closing().remove(comm);
             } else {
                 send(connection, ControlFrame.of(ControlFrame.SEND_CLOSED, comm.remoteId, send.transmit, ""));
             }
@@ -567,7 +567,7 @@ final class ControlPlane {
         switch (frame.type()) {
             case ControlFrame.SEND_CLOSED -> {
                 if (comm instanceof RecvComm recv) {
-                    engine.onSenderClosed(recv, (int) frame.b());
+                    engine.closing().onSenderClosed(recv, (int) frame.b());
                 }
             }
             case ControlFrame.RECV_CLOSED -> {
@@ -575,22 +575,22 @@ final class ControlPlane {
                 send(connection, ControlFrame.of(ControlFrame.RECV_CLOSED_ACK, frame.b(), transmitted, ""));
                 if (comm != null) {
                     comm.remoteClosed = true;
-                    engine.failComm(comm, comm.oldest, NrtStatus.CLOSED, "the receiver closed its communicator");
+                    engine.outcomes().failComm(comm, comm.oldest, NrtStatus.CLOSED, "the receiver closed its communicator");
                     if (comm.closed) {
-                        engine.remove(comm);
+                        engine.closing().remove(comm);
                     }
                 }
             }
             case ControlFrame.RECV_CLOSED_ACK -> {
                 if (comm instanceof RecvComm recv && comm.closed) {
-                    engine.swallow(recv, (int) frame.b());
-                    engine.remove(comm);
+                    engine.closing().swallow(recv, (int) frame.b());
+                    engine.closing().remove(comm);
                 }
             }
             case ControlFrame.ABORT_RECV -> {
                 final int slot = comm == null ? Comm.NONE : comm.slotOf[(int) frame.b() & Comm.RING_MASK];
                 if (slot != Comm.NONE) {
-                    engine.fail(comm, slot, NrtStatus.FAILURE, "the sender failed: " + frame.text());
+                    engine.outcomes().fail(comm, slot, NrtStatus.FAILURE, "the sender failed: " + frame.text());
                 }
             }
             default -> onBroken(connection, "unknown frame " + frame.type() + " from " + connection.where);

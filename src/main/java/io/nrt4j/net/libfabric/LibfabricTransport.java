@@ -176,9 +176,9 @@ final class LibfabricTransport implements NetTransport {
             if (comm == null) {
                 return;
             }
-            engine.beginClose(comm);
+            engine.closing().begin(comm);
             final long deadlineNs = System.nanoTime() + CLOSE_NS;
-            while (engine.holdsMemory(comm) && System.nanoTime() - deadlineNs < 0) {
+            while (engine.closing().holdsMemory(comm) && System.nanoTime() - deadlineNs < 0) {
                 engine.progressLocked();
                 engine.lock.unlock();
                 LockSupport.parkNanos(CLOSE_PAUSE_NS);

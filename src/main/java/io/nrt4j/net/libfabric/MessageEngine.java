@@ -7,7 +7,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.ReentrantLock;
 import org.slf4j.Logger;
@@ -19,10 +18,8 @@ import org.slf4j.LoggerFactory;
  * <p>Threads: the methods that begin with the lock's taking are for any thread and say so; all others run under
  * {@link #lock}. It is never held across a call into user code, and no wait happens under it.
  */
-final class MessageEngine implements FabricEndpoint.Completions {
+final class MessageEngine {
     private static final Logger LOG = LoggerFactory.getLogger(MessageEngine.class);
-    /** How long the requests of a broken communicator wait for the provider to give their memory up. */
-    private static final long HOLD_NS = TimeUnit.MILLISECONDS.toNanos(500);
     private static final int POSTS_PER_POLL = 16;
     private static final int PEER_OPS = 1 << 12;
 
@@ -34,6 +31,9 @@ final class MessageEngine implements FabricEndpoint.Completions {
     private final Outbox outbox;
     private final Sending sending;
     private final Receiving receiving;
+    private final Incoming incoming;
+    private final Outcomes outcomes = new Outcomes();
+    private final CommClosing closing;
     private final int eagerLimit;
     private final LibraryBuffers buffers;
     private final long flushDelayNs;
@@ -43,15 +43,12 @@ final class MessageEngine implements FabricEndpoint.Completions {
     private Peer workHead;
     /** Endpoints of dead peers, closed when no call into them is under way. */
     private final List<FabricEndpoint> retired = new ArrayList<>();
-    private int active;
     private int posts;
     private String brokenCause;
     /** Polls of the queue, by anybody. Under the lock. */
     private int polls;
     /** {@link #polls} as the last {@link #tick} left it. Under the lock. */
     private int pollsAtTick;
-    /** The poll under way has seen the end of a long message. */
-    private boolean longDone;
     /** Written under the lock (released lazily), read by any thread: whether {@link #progress} has something to move on. */
     private final AtomicInteger busy = new AtomicInteger();
 
@@ -63,8 +60,10 @@ final class MessageEngine implements FabricEndpoint.Completions {
         final int bufferBytes = Wire.HEADER_BYTES + Wire.ITEM_BYTES * (Outbox.MAX_RIDERS + 1) + Math.max(eagerLimit, 1024);
         buffers = new LibraryBuffers(this, endpoint, bufferBytes, perPeer);
         outbox = new Outbox(this, endpoint, bufferBytes, perPeer);
-        sending = new Sending(this, endpoint, outbox);
-        receiving = new Receiving(this, endpoint);
+        sending = new Sending(this, endpoint, outbox, outcomes);
+        receiving = new Receiving(this, endpoint, buffers, outcomes);
+        closing = new CommClosing(comms, buffers, receiving, outcomes);
+        incoming = new Incoming(this, buffers, sending, receiving);
     }
 
     void attach(final ControlPlane controlPlane) {
@@ -73,6 +72,14 @@ final class MessageEngine implements FabricEndpoint.Completions {
 
     CommTable comms() {
         return comms;
+    }
+
+    Outcomes outcomes() {
+        return outcomes;
+    }
+
+    CommClosing closing() {
+        return closing;
     }
 
     FabricEndpoint endpoint() {
@@ -151,7 +158,7 @@ final class MessageEngine implements FabricEndpoint.Completions {
             if (comm.state[slot] < Comm.DONE) {
                 progressLocked();
                 if (comm.state[slot] == Comm.HELD && comm.brokenCause != null && System.nanoTime() - comm.giveUpAtNs >= 0) {
-                    orphan(comm, slot);
+                    outcomes.orphan(comm, slot);
                 }
             }
             if (comm.state[slot] < Comm.DONE) {
@@ -211,7 +218,7 @@ final class MessageEngine implements FabricEndpoint.Completions {
 
     private void publishBusy() {
         settle();
-        busy.lazySet(active + (workHead == null ? 0 : 1));
+        busy.lazySet(outcomes.active() + (workHead == null ? 0 : 1));
     }
 
     private static long request(final Comm comm, final int slot) {
@@ -226,10 +233,10 @@ final class MessageEngine implements FabricEndpoint.Completions {
             return 0;
         }
         polls++;
-        longDone = false;
+        incoming.expectNothing();
         int done;
         try {
-            done = perPeer ? pollPeers() : endpoint.poll(this);
+            done = perPeer ? pollPeers() : endpoint.poll(incoming);
         } catch (final NrtException ex) {
             breakDown(ex.getMessage());
             return 1;
@@ -239,7 +246,7 @@ final class MessageEngine implements FabricEndpoint.Completions {
             done += receiving.serveDemands();
         }
         if (workHead != null) {
-            done += serveWork(done == 0 || longDone);
+            done += serveWork(done == 0 || incoming.longDone());
         }
         return done;
     }
@@ -249,7 +256,7 @@ final class MessageEngine implements FabricEndpoint.Completions {
         for (final Peer peer : peers) {
             if (peer != null) {
                 try {
-                    done += peer.endpoint.poll(this);
+                    done += peer.endpoint.poll(incoming);
                 } catch (final NrtException ex) {
                     failPeer(peer, ex.getMessage());
                 }
@@ -310,142 +317,6 @@ final class MessageEngine implements FabricEndpoint.Completions {
         }
     }
 
-    // ---- Completions.
-
-    @Override
-    public void onCompletion(final FabricEndpoint at, final int op, final long lengthBytes, final long tag) {
-        final OpTable ops = at.ops();
-        final Object owner = ops.owner[op];
-        switch (ops.kind[op]) {
-            case OpTable.LIBRARY_RECV -> {
-                if (tag == Wire.LIBRARY_TAG) {
-                    onMessage((LibraryBuffer) owner);
-                } else {
-                    onBareMessage((LibraryBuffer) owner, tag, (int) lengthBytes);
-                }
-            }
-            case OpTable.LIBRARY_SEND -> buffers.sent((LibraryBuffer) owner);
-            default -> onDirect(at, op, lengthBytes, null);
-        }
-    }
-
-    @Override
-    public void onError(final FabricEndpoint at, final int op, final String text) {
-        final OpTable ops = at.ops();
-        final Object owner = ops.owner[op];
-        switch (ops.kind[op]) {
-            case OpTable.LIBRARY_RECV -> {
-                LOG.warn("libfabric's {} failed a receive of a library message: {}", endpoint.info().provider(), text);
-                buffers.repost((LibraryBuffer) owner);
-            }
-            case OpTable.LIBRARY_SEND -> {
-                final LibraryBuffer buffer = (LibraryBuffer) owner;
-                failPeer(buffer.peer, "fi_tsend of a library message failed: " + text);
-                buffers.sent(buffer);
-            }
-            case OpTable.DIRECT_SEND -> onDirect(at, op, 0, "fi_tsend failed: " + text);
-            default -> onDirect(at, op, 0, "fi_trecv failed: " + text);
-        }
-    }
-
-    private void onDirect(final FabricEndpoint at, final int op, final long length, final String cause) {
-        final OpTable ops = at.ops();
-        final Object owner = ops.owner[op];
-        final int slot = ops.slot[op];
-        final boolean send = ops.kind[op] == OpTable.DIRECT_SEND;
-        longDone = true;
-        ops.release(op);
-        if (owner instanceof RecvComm comm) {
-            receiving.onDirectDone(comm, slot, length, cause);
-        } else if (owner instanceof SendComm comm) {
-            sending.onDirectDone(comm, slot, cause);
-        } else if (!send) {
-            at.directReceives--;
-        }
-    }
-
-    private void onMessage(final LibraryBuffer buffer) {
-        final java.nio.ByteBuffer bytes = buffer.bytes;
-        final int index = bytes.getInt(Wire.INDEX);
-        final Peer peer = index >= 0 && index < peers.length ? peers[index] : null;
-        if (peer == null || peer.key != bytes.getInt(Wire.KEY) || !peer.alive()) {
-            buffers.repost(buffer); // a late message of a peer that is gone
-            return;
-        }
-        buffer.peer = peer;
-        peer.heard = true;
-        peer.received++;
-        final int returned = bytes.getInt(Wire.RETURNED);
-        if (returned - peer.returned > 0) {
-            peer.returned = returned;
-        }
-        final int items = bytes.getInt(Wire.ITEMS);
-        boolean kept = false;
-        for (int i = 0; i < items && peer.alive(); i++) {
-            final int at = Wire.HEADER_BYTES + i * Wire.ITEM_BYTES;
-            kept |= onItem(peer, buffer, at, bytes.getInt(at), bytes.getInt(at + Wire.ITEM_POST), bytes.getLong(at + Wire.ITEM_VALUE));
-        }
-        if (!kept) {
-            giveBack(buffer);
-        }
-    }
-
-    /** A short message without a header, on the endpoint that its peer has for itself. */
-    private void onBareMessage(final LibraryBuffer buffer, final long tag, final int length) {
-        final Peer peer = peerOf(buffer.endpoint);
-        if (peer == null) {
-            buffers.repost(buffer);
-            return;
-        }
-        buffer.peer = peer;
-        peer.heard = true;
-        peer.received++;
-        if (!(comms.find(Wire.bareId(tag), peer) instanceof RecvComm recv)
-            || !receiving.onData(recv, (int) tag, buffer, 0, length)) {
-            giveBack(buffer);
-        }
-    }
-
-    private Peer peerOf(final FabricEndpoint own) {
-        for (final Peer peer : peers) {
-            if (peer != null && peer.endpoint == own) {
-                return peer;
-            }
-        }
-        return null;
-    }
-
-    /** Answers true if the buffer is kept. */
-    private boolean onItem(
-        final Peer peer, final LibraryBuffer buffer, final int at, final int typeAndId, final int number, final long value) {
-        final int type = typeAndId >>> Wire.ID_BITS;
-        final int id = typeAndId & Wire.ID_MASK;
-        final Comm comm = comms.find(id, peer);
-        if (comm == null) {
-            return false; // the communicator has been closed
-        }
-        final long length = value & Wire.LENGTH_MASK;
-        if (comm instanceof SendComm send) {
-            sending.onAnnounced(send, type, number, (int) (value >>> Wire.COUNT_SHIFT) + 1, length);
-            return false;
-        }
-        final RecvComm recv = (RecvComm) comm;
-        switch (type) {
-            case Wire.DATA -> {
-                return receiving.onData(recv, number, buffer, at + Wire.ITEM_BYTES, (int) length);
-            }
-            case Wire.DEMAND -> receiving.onDemand(recv, number);
-            case Wire.TOO_LONG -> receiving.onTooLong(recv, number, length);
-            default -> failPeer(peer, "protocol error: item of type " + type);
-        }
-        return false;
-    }
-
-    /** A message has been consumed: its buffer receives again soon, and its credit goes back then. */
-    void giveBack(final LibraryBuffer buffer) {
-        buffers.repostLater(buffer);
-    }
-
     /** A consumed message's buffer receives again. */
     void onReposted(final Peer peer) {
         peer.consumed++;
@@ -454,70 +325,22 @@ final class MessageEngine implements FabricEndpoint.Completions {
         }
     }
 
-    // ---- Outcomes.
-
-    void begin() {
-        active++;
+    /** The peer at an index that a message names; null when there is none. */
+    Peer peerAt(final int index) {
+        return index >= 0 && index < peers.length ? peers[index] : null;
     }
 
-    void complete(final Comm comm, final int slot, final long moved) {
-        comm.moved[slot] = moved;
-        decide(comm, slot);
-    }
-
-    void fail(final Comm comm, final int slot, final NrtStatus status, final String cause) {
-        comm.cause[slot] = cause;
-        comm.causeStatus[slot] = status;
-        decide(comm, slot);
-    }
-
-    /** The outcome is known; the request is answered once the provider has given the memory up. */
-    private void decide(final Comm comm, final int slot) {
-        comm.retire(comm.number[slot]);
-        if (comm.op[slot] == OpTable.NONE) {
-            finish(comm, slot);
-            return;
-        }
-        comm.state[slot] = Comm.HELD;
-        if (comm instanceof RecvComm) {
-            final FabricEndpoint at = comm.peer.endpoint;
-            at.path().cancel(at.ops().context(comm.op[slot]));
-        }
-    }
-
-    /** The request may be answered. */
-    void finish(final Comm comm, final int slot) {
-        comm.state[slot] = comm.cause[slot] == null ? Comm.DONE : Comm.FAILED;
-        active--;
-    }
-
-    /**
-     * Answers a held request without the provider. The operation, its registration and its context stay until the provider
-     * gives them up or the endpoint is closed.
-     */
-    private void orphan(final Comm comm, final int slot) {
-        comm.peer.endpoint.ops().owner[comm.op[slot]] = null;
-        comm.op[slot] = OpTable.NONE;
-        if (comm instanceof SendComm) {
-            comm.peer.directSends--;
-        }
-        finish(comm, slot);
-    }
-
-    /** Fails what is pending from a post on; later posts throw. */
-    void failComm(final Comm comm, final int from, final NrtStatus status, final String cause) {
-        if (comm.brokenCause == null) {
-            comm.brokenCause = cause;
-            comm.brokenStatus = status;
-        }
-        comm.giveUpAtNs = System.nanoTime() + HOLD_NS;
-        for (int number = from; number != comm.next; number++) {
-            final int slot = comm.slotOf[number & Comm.RING_MASK];
-            if (slot != Comm.NONE) {
-                fail(comm, slot, status, cause);
+    /** The peer with an endpoint of its own; null when it is gone. */
+    Peer peerOf(final FabricEndpoint own) {
+        for (final Peer peer : peers) {
+            if (peer != null && peer.endpoint == own) {
+                return peer;
             }
         }
+        return null;
     }
+
+    // ---- Ends.
 
     /** The peer is gone, or nothing can be sent to it: its communicators' requests fail, and nobody else's. */
     void failPeer(final Peer peer, final String cause) {
@@ -533,10 +356,10 @@ final class MessageEngine implements FabricEndpoint.Completions {
         buffers.takeBack(peer);
         for (final Comm comm : comms.all()) {
             if (comm != null && comm.peer == peer) {
-                failComm(comm, comm.oldest, NrtStatus.CLOSED, cause);
-                dropEarly(comm);
+                outcomes.failComm(comm, comm.oldest, NrtStatus.CLOSED, cause);
+                closing.dropEarly(comm);
                 if (comm.closed) {
-                    remove(comm);
+                    closing.remove(comm);
                 }
             }
         }
@@ -552,7 +375,7 @@ final class MessageEngine implements FabricEndpoint.Completions {
             if (comm != null && comm.peer == peer) {
                 for (int slot = 0; slot < Comm.SLOTS; slot++) {
                     if (comm.op[slot] != OpTable.NONE) {
-                        orphan(comm, slot);
+                        outcomes.orphan(comm, slot);
                     }
                 }
             }
@@ -574,17 +397,6 @@ final class MessageEngine implements FabricEndpoint.Completions {
         for (final Peer peer : peers.clone()) {
             if (peer != null) {
                 failPeer(peer, cause);
-            }
-        }
-    }
-
-    private void dropEarly(final Comm comm) {
-        if (comm instanceof RecvComm recv) {
-            for (int i = 0; i < Comm.RING; i++) {
-                if (recv.early[i] != null) {
-                    giveBack(recv.early[i]);
-                    recv.early[i] = null;
-                }
             }
         }
     }
@@ -635,61 +447,6 @@ final class MessageEngine implements FabricEndpoint.Completions {
         }
     }
 
-    /** Gives all requests up and asks the provider for their memory. */
-    void beginClose(final Comm comm) {
-        comm.closed = true;
-        if (comm instanceof RecvComm recv) {
-            for (int slot = 0; slot < Comm.SLOTS; slot++) {
-                if (recv.op[slot] != OpTable.NONE) {
-                    recv.takenBack.add(new long[] {recv.number[slot], recv.length[slot]});
-                }
-            }
-        }
-        failComm(comm, comm.oldest, NrtStatus.CLOSED, "the communicator was closed");
-        dropEarly(comm);
-    }
-
-    /** Whether the provider still has memory of a communicator. */
-    boolean holdsMemory(final Comm comm) {
-        for (final int op : comm.op) {
-            if (op != OpTable.NONE) {
-                return true;
-            }
-        }
-        return false;
-    }
-
-    /** Forgets a closed communicator; operations that the provider did not give up stay behind without it. */
-    void remove(final Comm comm) {
-        for (int slot = 0; slot < Comm.SLOTS; slot++) {
-            if (comm.op[slot] != OpTable.NONE) {
-                orphan(comm, slot);
-            }
-        }
-        if (comm instanceof SendComm send) {
-            for (final boolean early : send.sentEarly) {
-                comm.peer.early -= early ? 1 : 0;
-            }
-        }
-        comms.remove(comm);
-    }
-
-    /** The sender has closed; it had transmitted so many posts. */
-    void onSenderClosed(final RecvComm comm, final int transmitted) {
-        final int from = transmitted - comm.oldest > 0 ? transmitted : comm.oldest;
-        failComm(comm, from, NrtStatus.CLOSED, "the sender closed its communicator");
-    }
-
-    /** The receiver has closed and knows how far the sender had come: what was sent to it is swallowed. */
-    void swallow(final RecvComm comm, final int transmitted) {
-        for (final long[] post : comm.takenBack) {
-            if ((int) post[0] - transmitted < 0) {
-                receiving.postSink(comm, (int) post[0], post[1]);
-            }
-        }
-        comm.takenBack.clear();
-    }
-
     /** The endpoint is about to be closed: nothing is posted or polled any more. */
     void shutDown() {
         brokenCause = "the transport was closed";
@@ -700,7 +457,7 @@ final class MessageEngine implements FabricEndpoint.Completions {
         }
         settle();
         comms.clear();
-        active = 0;
+        outcomes.reset();
         workHead = null;
         publishBusy();
     }
@@ -710,7 +467,7 @@ final class MessageEngine implements FabricEndpoint.Completions {
         lock.lock();
         try {
             final StringBuilder text = new StringBuilder(brokenCause == null ? "" : "broken: " + brokenCause + "; ");
-            text.append(active).append(" requests, ").append(receiving).append(buffers);
+            text.append(outcomes.active()).append(" requests, ").append(receiving).append(buffers);
             for (final Peer peer : peers) {
                 text.append(peer == null ? "" : "; " + peer);
             }

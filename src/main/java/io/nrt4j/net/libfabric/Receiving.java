@@ -12,12 +12,16 @@ final class Receiving {
 
     private final MessageEngine engine;
     private final FabricEndpoint endpoint;
+    private final LibraryBuffers buffers;
+    private final Outcomes outcomes;
     private RecvComm demandHead;
     private RecvComm demandTail;
 
-    Receiving(final MessageEngine engine, final FabricEndpoint endpoint) {
+    Receiving(final MessageEngine engine, final FabricEndpoint endpoint, final LibraryBuffers buffers, final Outcomes outcomes) {
         this.engine = engine;
         this.endpoint = endpoint;
+        this.buffers = buffers;
+        this.outcomes = outcomes;
     }
 
     /** Posts a receive; answers its slot, or NONE. */
@@ -26,7 +30,7 @@ final class Receiving {
         if (slot == Comm.NONE) {
             return slot;
         }
-        engine.begin();
+        outcomes.begin();
         final Peer peer = comm.peer;
         final int number = comm.number[slot];
         final int at = number & Comm.RING_MASK;
@@ -36,7 +40,7 @@ final class Receiving {
         if (early != null) {
             comm.early[at] = null;
             deliver(comm, slot, early.bytes, comm.earlyAt[at], comm.earlyLength[at]);
-            engine.giveBack(early);
+            buffers.repostLater(early);
         } else if (length > peer.eagerLimit && peer.endpoint.directReceives < speculativeLimit() && postDirect(comm, slot)) {
             comm.kind[at] = Wire.POSTED_DIRECT;
         }
@@ -104,9 +108,9 @@ final class Receiving {
     private void deliver(final RecvComm comm, final int slot, final ByteBuffer bytes, final int at, final int length) {
         if (length <= comm.length[slot]) {
             comm.registration[slot].copyTo(comm.address[slot], bytes, at, length);
-            engine.complete(comm, slot, length);
+            outcomes.complete(comm, slot, length);
         } else {
-            engine.fail(comm, slot, NrtStatus.FAILURE, Sending.tooLong(length, comm.length[slot]));
+            outcomes.fail(comm, slot, NrtStatus.FAILURE, Sending.tooLong(length, comm.length[slot]));
         }
     }
 
@@ -114,7 +118,7 @@ final class Receiving {
     void onTooLong(final RecvComm comm, final int number, final long length) {
         final int slot = comm.slotOf[number & Comm.RING_MASK];
         if (slot != Comm.NONE) {
-            engine.fail(comm, slot, NrtStatus.FAILURE, Sending.tooLong(length, comm.length[slot]));
+            outcomes.fail(comm, slot, NrtStatus.FAILURE, Sending.tooLong(length, comm.length[slot]));
         }
     }
 
@@ -169,11 +173,11 @@ final class Receiving {
         comm.peer.directReceived += cause == null ? 1 : 0;
         comm.op[slot] = OpTable.NONE;
         if (comm.state[slot] == Comm.HELD) {
-            engine.finish(comm, slot);
+            outcomes.finish(comm, slot);
         } else if (cause == null) {
-            engine.complete(comm, slot, length);
+            outcomes.complete(comm, slot, length);
         } else {
-            engine.fail(comm, slot, NrtStatus.FAILURE, cause);
+            outcomes.fail(comm, slot, NrtStatus.FAILURE, cause);
         }
     }
 

@@ -8,11 +8,13 @@ import io.nrt4j.NrtStatus;
 final class Sending {
     private final MessageEngine engine;
     private final Outbox outbox;
+    private final Outcomes outcomes;
     private final int directLimit;
 
-    Sending(final MessageEngine engine, final FabricEndpoint endpoint, final Outbox outbox) {
+    Sending(final MessageEngine engine, final FabricEndpoint endpoint, final Outbox outbox, final Outcomes outcomes) {
         this.engine = engine;
         this.outbox = outbox;
+        this.outcomes = outcomes;
         // One peer that is stopped must not fill the provider's queue.
         directLimit = (int) Math.max(16, Math.min(256, endpoint.info().txSize() / 4));
     }
@@ -23,7 +25,7 @@ final class Sending {
         if (slot == Comm.NONE) {
             return slot;
         }
-        engine.begin();
+        outcomes.begin();
         if (!comm.ready && comm.transmit == comm.number[slot] && !transmit(comm) && comm.peer.alive()) {
             comm.peer.addReady(comm);
             engine.addWork(comm.peer);
@@ -51,7 +53,7 @@ final class Sending {
             } else if (length <= comm.peer.eagerLimit) {
                 goOn = outbox.sendData(comm, slot);
                 if (goOn) {
-                    engine.complete(comm, slot, length);
+                    outcomes.complete(comm, slot, length);
                 }
             } else {
                 if (!comm.asked) {
@@ -83,7 +85,7 @@ final class Sending {
         if (!outbox.sendItem(comm, Wire.TOO_LONG, comm.transmit, comm.length[slot])) {
             return false;
         }
-        engine.fail(comm, slot, NrtStatus.FAILURE, tooLong(comm.length[slot], posted));
+        outcomes.fail(comm, slot, NrtStatus.FAILURE, tooLong(comm.length[slot], posted));
         return true;
     }
 
@@ -132,9 +134,9 @@ final class Sending {
                     continue; // given up meanwhile
                 }
                 if (comm.length[slot] <= posted) {
-                    engine.complete(comm, slot, comm.length[slot]);
+                    outcomes.complete(comm, slot, comm.length[slot]);
                 } else {
-                    engine.fail(comm, slot, NrtStatus.FAILURE, tooLong(comm.length[slot], posted));
+                    outcomes.fail(comm, slot, NrtStatus.FAILURE, tooLong(comm.length[slot], posted));
                 }
             }
         }
@@ -150,11 +152,11 @@ final class Sending {
         comm.peer.directSent += cause == null ? 1 : 0;
         comm.op[slot] = OpTable.NONE;
         if (comm.state[slot] == Comm.HELD) {
-            engine.finish(comm, slot);
+            outcomes.finish(comm, slot);
         } else if (cause == null) {
-            engine.complete(comm, slot, comm.length[slot]);
+            outcomes.complete(comm, slot, comm.length[slot]);
         } else {
-            engine.fail(comm, slot, NrtStatus.FAILURE, cause);
+            outcomes.fail(comm, slot, NrtStatus.FAILURE, cause);
             engine.control().abortReceive(comm, comm.number[slot], cause);
         }
     }

@@ -1,0 +1,87 @@
+package io.nrt4j.net.libfabric;
+
+import io.nrt4j.NrtStatus;
+
+/**
+ * The end of communicators, by either side. Threads: under the engine's lock.
+ */
+final class CommClosing {
+    private final CommTable comms;
+    private final LibraryBuffers buffers;
+    private final Receiving receiving;
+    private final Outcomes outcomes;
+
+    CommClosing(final CommTable comms, final LibraryBuffers buffers, final Receiving receiving, final Outcomes outcomes) {
+        this.comms = comms;
+        this.buffers = buffers;
+        this.receiving = receiving;
+        this.outcomes = outcomes;
+    }
+
+    /** Gives all requests up and asks the provider for their memory. */
+    void begin(final Comm comm) {
+        comm.closed = true;
+        if (comm instanceof RecvComm recv) {
+            for (int slot = 0; slot < Comm.SLOTS; slot++) {
+                if (recv.op[slot] != OpTable.NONE) {
+                    recv.takenBack.add(new long[] {recv.number[slot], recv.length[slot]});
+                }
+            }
+        }
+        outcomes.failComm(comm, comm.oldest, NrtStatus.CLOSED, "the communicator was closed");
+        dropEarly(comm);
+    }
+
+    /** Whether the provider still has memory of a communicator. */
+    boolean holdsMemory(final Comm comm) {
+        for (final int op : comm.op) {
+            if (op != OpTable.NONE) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Forgets a closed communicator; operations that the provider did not give up stay behind without it. */
+    void remove(final Comm comm) {
+        for (int slot = 0; slot < Comm.SLOTS; slot++) {
+            if (comm.op[slot] != OpTable.NONE) {
+                outcomes.orphan(comm, slot);
+            }
+        }
+        if (comm instanceof SendComm send) {
+            for (final boolean early : send.sentEarly) {
+                comm.peer.early -= early ? 1 : 0;
+            }
+        }
+        comms.remove(comm);
+    }
+
+    /** The sender has closed; it had transmitted so many posts. */
+    void onSenderClosed(final RecvComm comm, final int transmitted) {
+        final int from = transmitted - comm.oldest > 0 ? transmitted : comm.oldest;
+        outcomes.failComm(comm, from, NrtStatus.CLOSED, "the sender closed its communicator");
+    }
+
+    /** The receiver has closed and knows how far the sender had come: what was sent to it is swallowed. */
+    void swallow(final RecvComm comm, final int transmitted) {
+        for (final long[] post : comm.takenBack) {
+            if ((int) post[0] - transmitted < 0) {
+                receiving.postSink(comm, (int) post[0], post[1]);
+            }
+        }
+        comm.takenBack.clear();
+    }
+
+    /** Gives the buffers of messages back that no receive will take. */
+    void dropEarly(final Comm comm) {
+        if (comm instanceof RecvComm recv) {
+            for (int i = 0; i < Comm.RING; i++) {
+                if (recv.early[i] != null) {
+                    buffers.repostLater(recv.early[i]);
+                    recv.early[i] = null;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+package io.nrt4j.net.libfabric;
+
+import io.nrt4j.NrtStatus;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * How requests end. Threads: under the engine's lock. Allocates nothing.
+ */
+final class Outcomes {
+    /** How long the requests of a broken communicator wait for the provider to give their memory up. */
+    private static final long HOLD_NS = TimeUnit.MILLISECONDS.toNanos(500);
+
+    /** Requests that are neither done nor failed. */
+    private int active;
+
+    int active() {
+        return active;
+    }
+
+    /** The endpoint is closed: nothing is under way any more. */
+    void reset() {
+        active = 0;
+    }
+
+    void begin() {
+        active++;
+    }
+
+    void complete(final Comm comm, final int slot, final long moved) {
+        comm.moved[slot] = moved;
+        decide(comm, slot);
+    }
+
+    void fail(final Comm comm, final int slot, final NrtStatus status, final String cause) {
+        comm.cause[slot] = cause;
+        comm.causeStatus[slot] = status;
+        decide(comm, slot);
+    }
+
+    /** The outcome is known; the request is answered once the provider has given the memory up. */
+    private void decide(final Comm comm, final int slot) {
+        comm.retire(comm.number[slot]);
+        if (comm.op[slot] == OpTable.NONE) {
+            finish(comm, slot);
+            return;
+        }
+        comm.state[slot] = Comm.HELD;
+        if (comm instanceof RecvComm) {
+            final FabricEndpoint at = comm.peer.endpoint;
+            at.path().cancel(at.ops().context(comm.op[slot]));
+        }
+    }
+
+    /** The request may be answered. */
+    void finish(final Comm comm, final int slot) {
+        comm.state[slot] = comm.cause[slot] == null ? Comm.DONE : Comm.FAILED;
+        active--;
+    }
+
+    /**
+     * Answers a held request without the provider. The operation, its registration and its context stay until the provider
+     * gives them up or the endpoint is closed.
+     */
+    void orphan(final Comm comm, final int slot) {
+        comm.peer.endpoint.ops().owner[comm.op[slot]] = null;
+        comm.op[slot] = OpTable.NONE;
+        if (comm instanceof SendComm) {
+            comm.peer.directSends--;
+        }
+        finish(comm, slot);
+    }
+
+    /** Fails what is pending from a post on; later posts throw. */
+    void failComm(final Comm comm, final int from, final NrtStatus status, final String cause) {
+        if (comm.brokenCause == null) {
+            comm.brokenCause = cause;
+            comm.brokenStatus = status;
+        }
+        comm.giveUpAtNs = System.nanoTime() + HOLD_NS;
+        for (int number = from; number != comm.next; number++) {
+            final int slot = comm.slotOf[number & Comm.RING_MASK];
+            if (slot != Comm.NONE) {
+                fail(comm, slot, status, cause);
+            }
+        }
+    }
+}
