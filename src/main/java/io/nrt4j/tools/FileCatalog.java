@@ -5,6 +5,7 @@ import io.nrt4j.NrtStatus;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.AccessDeniedException;
 import java.nio.file.FileSystemLoopException;
 import java.nio.file.FileVisitOption;
 import java.nio.file.FileVisitResult;
@@ -111,6 +112,9 @@ final class FileCatalog {
         }
         if (ex instanceof NoSuchFileException) {
             return "there is no such file";
+        }
+        if (ex instanceof AccessDeniedException) {
+            return "this user may not read it";
         }
         return ex.getMessage() == null ? ex.toString() : ex.getClass().getSimpleName() + ": " + ex.getMessage();
     }

@@ -56,6 +56,7 @@ final class InfoCommand implements Callable<Integer> {
         if (bad != null) {
             throw bad;
         }
+        NetTransports.byName(config.transport()); // refuses a name that none has
         return Main.OK;
     }
 

@@ -9,12 +9,14 @@ import org.junit.jupiter.api.Test;
 /** {@code nrt4j info}. */
 class InfoCommandTest {
     private static final String PORT = "nrt4j.asyncSendRecv.bootstrapPort";
+    private static final String TRANSPORT = "nrt4j.transport";
     private static final String PATH = "nrt4j.libfabric.path";
 
     @AfterEach
     void clear() {
         System.clearProperty(PORT);
         System.clearProperty(PATH);
+        System.clearProperty(TRANSPORT);
     }
 
     @Test
@@ -64,5 +66,16 @@ class InfoCommandTest {
         assertThat(run.exitCode()).isEqualTo(1);
         assertThat(run.out()).contains("is refused: NEURON_RT_ASYNC_SENDRECV_BOOTSTRAP_PORT='abc'").contains("loopback");
         assertThat(run.err()).contains("NEURON_RT_ASYNC_SENDRECV_BOOTSTRAP_PORT='abc'");
+    }
+
+    @Test
+    void aTransportThatIsNoneIsSaidBesideTheRest() {
+        System.setProperty(TRANSPORT, "carrier-pigeon");
+
+        final CommandRun run = CommandRun.of("info");
+
+        assertThat(run.exitCode()).isEqualTo(1);
+        assertThat(run.out()).contains("NRT4J_TRANSPORT=carrier-pigeon").containsPattern("loopback +available");
+        assertThat(run.err()).contains("no transport is called 'carrier-pigeon'; there are libfabric, libnccom, loopback");
     }
 }

@@ -16,23 +16,12 @@ final class Incoming implements FabricEndpoint.Completions {
     private final LibraryBuffers buffers;
     private final Sending sending;
     private final Receiving receiving;
-    /** Whether the end of a long message was seen since {@link #expectNothing}. */
-    private boolean longDone;
 
     Incoming(final MessageEngine engine, final LibraryBuffers buffers, final Sending sending, final Receiving receiving) {
         this.engine = engine;
         this.buffers = buffers;
         this.sending = sending;
         this.receiving = receiving;
-    }
-
-    /** A poll begins. */
-    void expectNothing() {
-        longDone = false;
-    }
-
-    boolean longDone() {
-        return longDone;
     }
 
     @Override
@@ -76,7 +65,6 @@ final class Incoming implements FabricEndpoint.Completions {
         final Object owner = ops.owner[op];
         final int slot = ops.slot[op];
         final boolean send = ops.kind[op] == OpTable.DIRECT_SEND;
-        longDone = true;
         ops.release(op);
         if (owner instanceof RecvComm comm) {
             receiving.onDirectDone(comm, slot, length, cause);

@@ -68,7 +68,8 @@ final class LibfabricTransport implements NetTransport {
         // A process that exits in good order leaves no shm names behind, even if the application forgot to close.
         Runtime.getRuntime().addShutdownHook(shutdownHook);
         control.start();
-        LOG.info("libfabric transport over {}, eager up to {} bytes", selection.info().describe(), engine.eagerLimit());
+        LOG.info("libfabric transport over {}, eager up to {} bytes, called through {}", selection.info().describe(), engine.eagerLimit(),
+            ForeignCalls.available() ? "java.lang.foreign" : "libffi");
     }
 
     @Override

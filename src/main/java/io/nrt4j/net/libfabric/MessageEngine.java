@@ -233,7 +233,6 @@ final class MessageEngine {
             return 0;
         }
         polls++;
-        incoming.expectNothing();
         int done;
         try {
             done = perPeer ? pollPeers() : endpoint.poll(incoming);
@@ -246,7 +245,7 @@ final class MessageEngine {
             done += receiving.serveDemands();
         }
         if (workHead != null) {
-            done += serveWork(done == 0 || incoming.longDone());
+            done += serveWork(done == 0);
         }
         return done;
     }
@@ -303,7 +302,7 @@ final class MessageEngine {
             comm = peer.pollReady();
         }
         if (peer.alive() && (peer.probeDue || peer.unreturned() >= peer.window / 2
-            || idle && peer.announceHead != null && (peer.urgent || System.nanoTime() - peer.flushAtNs >= 0))) {
+            || peer.overdue || idle && peer.announceHead != null && (peer.urgent || System.nanoTime() - peer.flushAtNs >= 0))) {
             done += outbox.flush(peer) ? 1 : 0;
         }
         return done;

@@ -170,6 +170,7 @@ final class Outbox {
         }
         if (peer.announceHead == null) {
             peer.urgent = false;
+            peer.overdue = false;
         }
         return items;
     }

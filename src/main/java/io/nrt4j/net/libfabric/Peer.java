@@ -57,6 +57,8 @@ final class Peer {
     long flushAtNs;
     /** They go at the next poll that finds nothing. */
     boolean urgent;
+    /** There are so many that they go at the next poll whatever it finds. */
+    boolean overdue;
     /** In the engine's list of peers with work. */
     boolean inWork;
     Peer nextWork;

@@ -9,6 +9,8 @@ import java.nio.ByteBuffer;
 final class Receiving {
     /** Receives that are not announced yet, from which on they go without waiting for a message to ride on. */
     private static final int MANY = 16;
+    /** Long ones, from which on they go whatever else there is to do: whoever always has something to copy would be idle too late. */
+    private static final int MANY_LONG = 4;
 
     private final MessageEngine engine;
     private final FabricEndpoint endpoint;
@@ -50,6 +52,9 @@ final class Receiving {
         peer.addAnnouncing(comm);
         if (comm.kind[at] != Wire.POSTED_SHORT || comm.next - comm.announced >= MANY) {
             peer.urgent = true;
+        }
+        if (comm.kind[at] != Wire.POSTED_SHORT && comm.next - comm.announced >= MANY_LONG) {
+            peer.overdue = true;
         }
         engine.addWork(peer);
         return slot;
