@@ -2,17 +2,14 @@ package io.nrt4j.net.libfabric;
 
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
-import io.nrt4j.net.NetTransport;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.channels.SocketChannel;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Queue;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
@@ -20,8 +17,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Control connections: one to each peer process, whatever the number of communicators. It says hello, opens and closes
- * communicators, and is the liveness channel: when it breaks, the requests of that peer's communicators fail.
+ * Control connections: one to each peer process, whatever the number of communicators. It says hello, carries what
+ * {@link Rendezvous} has to say, closes communicators, and is the liveness channel: when it breaks, the requests of that peer's
+ * communicators fail.
  *
  * <p>When two processes open a connection to each other at the same time, the one from the smaller instance number stays.
  * Threads: all state under the engine's lock; the sockets belong to {@link ControlThread}, which calls the {@code on...}
@@ -33,143 +31,44 @@ final class ControlPlane {
     private static final long GOODBYE_NS = TimeUnit.MILLISECONDS.toNanos(500);
     private static final long GOODBYE_PAUSE_NS = 50_000;
 
-    /** A listening communicator. */
-    private static final class Listener {
-        private final Queue<Waiting> backlog = new ArrayDeque<>();
-    }
-
-    /** A connect that waits to be accepted. */
-    private record Waiting(ControlConnection connection, int senderComm) {
-    }
-
-    /** A connect under way in this process. */
-    private static final class Connect {
-        private final ListenHandle handle;
-        private final long deadlineNs;
-        private ControlConnection connection;
-        private SendComm comm;
-        private boolean accepted;
-        private String failure;
-
-        private Connect(final ListenHandle handle, final long deadlineNs) {
-            this.handle = handle;
-            this.deadlineNs = deadlineNs;
-        }
-    }
-
     private final MessageEngine engine;
     private final String compatibility;
     private final long instance = ThreadLocalRandom.current().nextLong(1, Long.MAX_VALUE);
     private final ControlThread thread;
+    private final Rendezvous rendezvous;
     private final Map<Long, ControlConnection> byInstance = new HashMap<>();
     private final List<ControlConnection> connections = new ArrayList<>();
-    private final Map<Long, Listener> listeners = new HashMap<>();
-    private final Map<Long, Connect> connects = new HashMap<>();
-    private long counter;
     private boolean closed;
 
     ControlPlane(final MessageEngine engine, final InetAddress address) throws IOException {
         this.engine = engine;
         compatibility = engine.endpoint().info().provider() + " " + java.nio.ByteOrder.nativeOrder();
         thread = new ControlThread(this, engine, address);
+        rendezvous = new Rendezvous(engine, this);
     }
 
     void start() {
         thread.start();
     }
 
-    // ---- What the transport asks; takes the lock.
-
-    long listen(final byte[] handleOut) {
-        engine.lock.lock();
-        try {
-            checkOpen();
-            final long id = ++counter;
-            listeners.put(id, new Listener());
-            new ListenHandle(instance, id, thread.address()).write(handleOut);
-            return id;
-        } finally {
-            engine.lock.unlock();
-        }
+    /** Communicators that are being connected. */
+    Rendezvous rendezvous() {
+        return rendezvous;
     }
 
-    void closeListen(final long id) {
-        engine.lock.lock();
-        try {
-            final Listener listener = listeners.remove(id);
-            if (listener != null) {
-                for (final Waiting waiting : listener.backlog) {
-                    send(waiting.connection(),
-                        ControlFrame.of(ControlFrame.COMM_REFUSED, waiting.senderComm(), 0, "the listener was closed"));
-                }
-            }
-        } finally {
-            engine.lock.unlock();
-        }
+    long instance() {
+        return instance;
     }
 
-    long accept(final long id) {
-        engine.lock.lock();
-        try {
-            final Listener listener = listeners.get(id);
-            if (listener == null) {
-                throw new NrtException(NrtStatus.INVALID_HANDLE, "accept: " + id + " is no open listen communicator");
-            }
-            final Waiting waiting = listener.backlog.poll();
-            if (waiting == null) {
-                return NetTransport.NOT_YET;
-            }
-            final Comm comm = engine.comms().add(false, waiting.connection().peer);
-            comm.remoteId = waiting.senderComm();
-            send(waiting.connection(), ControlFrame.of(ControlFrame.COMM_ACCEPTED, waiting.senderComm(), comm.id, ""));
-            return comm.handle;
-        } finally {
-            engine.lock.unlock();
-        }
+    /** Where control connections are accepted. */
+    InetSocketAddress address() {
+        return thread.address();
     }
 
-    long connect(final byte[] handle) {
-        engine.lock.lock();
-        try {
-            checkOpen();
-            final long underWay = ListenHandle.connectUnderWay(handle);
-            final Connect connect = connects.get(underWay);
-            if (connect == null) {
-                return begin(handle);
-            }
-            if (connect.failure == null && connect.connection == null && System.nanoTime() - connect.deadlineNs >= 0) {
-                connect.failure = "no connection came up within 10 s";
-            }
-            if (connect.failure == null && !connect.accepted) {
-                return NetTransport.NOT_YET;
-            }
-            connects.remove(underWay);
-            ListenHandle.setConnectUnderWay(handle, 0);
-            if (connect.failure != null) {
-                forget(connect);
-                throw new NrtException(NrtStatus.CLOSED, "connect to " + connect.handle.control()
-                    + ": the handle is stale: " + connect.failure);
-            }
-            return connect.comm.handle;
-        } finally {
-            engine.lock.unlock();
-        }
-    }
-
-    private long begin(final byte[] handle) {
-        final Connect connect = new Connect(ListenHandle.read(handle), System.nanoTime() + HANDSHAKE_NS);
-        ControlConnection connection = byInstance.get(connect.handle.instance());
-        if (connection == null) {
-            connection = open(connect.handle);
-        }
-        connect.connection = connection;
-        final long number = ++counter;
-        connects.put(number, connect);
-        ListenHandle.setConnectUnderWay(handle, number);
-        if (connection.phase == ControlConnection.Phase.UP) {
-            openComm(connect);
-        }
-        return NetTransport.NOT_YET;
+    /** The connection to the process of a handle, which may have to come up yet. Under the lock. */
+    ControlConnection connectionTo(final ListenHandle handle) {
+        final ControlConnection connection = byInstance.get(handle.instance());
+        return connection == null ? open(handle) : connection;
     }
 
     private ControlConnection open(final ListenHandle handle) {
@@ -206,38 +105,6 @@ final class ControlPlane {
             (long) peer.window << 32 | engine.eagerLimit(), peer.endpoint.name(), compatibility);
     }
 
-    private void openComm(final Connect connect) {
-        connect.comm = (SendComm) engine.comms().add(true, connect.connection.peer);
-        send(connect.connection, ControlFrame.of(ControlFrame.COMM_OPEN, connect.handle.listener(), connect.comm.id, ""));
-    }
-
-    void abandonConnect(final byte[] handle) {
-        engine.lock.lock();
-        try {
-            final Connect connect = connects.remove(ListenHandle.connectUnderWay(handle));
-            if (connect != null) {
-                ListenHandle.setConnectUnderWay(handle, 0);
-                if (connect.accepted && connect.failure == null) {
-                    connect.comm.closed = true;
-                    announceClose(connect.comm);
-                } else {
-                    if (connect.comm != null && connect.failure == null) {
-                        send(connect.connection, ControlFrame.of(ControlFrame.COMM_ABANDONED, connect.comm.id, 0, ""));
-                    }
-                    forget(connect);
-                }
-            }
-        } finally {
-            engine.lock.unlock();
-        }
-    }
-
-    private void forget(final Connect connect) {
-        if (connect.comm != null) {
-            engine.closing().remove(connect.comm);
-        }
-    }
-
     /** Tells the other end that a communicator is closed, and forgets it when nothing is left to be said. Under the lock. */
     void announceClose(final Comm comm) {
         final ControlConnection connection = connectionOf(comm.peer);
@@ -271,13 +138,13 @@ final class ControlPlane {
         return null;
     }
 
-    private void checkOpen() {
+    void checkOpen() {
         if (closed) {
             throw new NrtException(NrtStatus.CLOSED, "the libfabric transport is closed");
         }
     }
 
-    private void send(final ControlConnection connection, final ControlFrame frame) {
+    void send(final ControlConnection connection, final ControlFrame frame) {
         if (connection.alive()) {
             connection.out.add(frame.encode());
             thread.wakeUp();
@@ -348,11 +215,7 @@ final class ControlPlane {
             if (connection.phase == ControlConnection.Phase.PROBING && connection.peer.heard) {
                 connection.phase = ControlConnection.Phase.UP;
                 LOG.debug("control connection {} is up", connection);
-                for (final Connect connect : connects.values()) {
-                    if (connect.connection == connection && connect.comm == null && connect.failure == null) {
-                        openComm(connect);
-                    }
-                }
+                rendezvous.onUp(connection);
             } else if (connection.bye) {
                 if (connection.peer.received - connection.byeMessages >= 0 && connection.peer.directReceived - connection.byeDirect >= 0
                     || now - connection.deadlineNs >= 0) {
@@ -379,15 +242,7 @@ final class ControlPlane {
         connection.closeQuietly();
         connections.remove(connection);
         byInstance.remove(connection.remoteInstance, connection);
-        for (final Connect connect : connects.values()) {
-            if (connect.connection == connection && connect.failure == null) {
-                connect.failure = cause;
-                connect.accepted = false;
-            }
-        }
-        for (final Listener listener : listeners.values()) {
-            listener.backlog.removeIf(waiting -> waiting.connection() == connection);
-        }
+        rendezvous.onBroken(connection, cause);
         if (connection.peer != null && connection.peer.alive()) {
             engine.failPeer(connection.peer, cause);
             engine.settle();
@@ -431,7 +286,8 @@ final class ControlPlane {
                     send(connection, ControlFrame.of(ControlFrame.COLLISION, 0, 0, ""));
                     return; // the other side closes it
                 }
-                replace(other, connection);
+                rendezvous.reroute(other, connection);
+                onBroken(other, "the peer's own connection is used");
             } else if (other != null) {
                 onBroken(other, "the peer opened a new connection");
             }
@@ -446,7 +302,7 @@ final class ControlPlane {
                 send(connection, hello(ControlFrame.HELLO_ACK, connection));
                 if (frame.a() != instance) {
                     byInstance.put(frame.a(), connection);
-                    adopt(connection);
+                    rendezvous.adopt(connection);
                 }
                 return;
             }
@@ -455,25 +311,6 @@ final class ControlPlane {
         }
         LOG.warn("refused a control connection {}: {}", connection, refusal);
         send(connection, ControlFrame.of(ControlFrame.REFUSED, 0, 0, refusal));
-    }
-
-    /** Hands the connects of an own attempt over to the peer's connection, which wins. */
-    private void replace(final ControlConnection loser, final ControlConnection winner) {
-        for (final Connect connect : connects.values()) {
-            if (connect.connection == loser) {
-                connect.connection = winner;
-            }
-        }
-        onBroken(loser, "the peer's own connection is used");
-    }
-
-    /** Connects that lost a collision before the winner had come. */
-    private void adopt(final ControlConnection connection) {
-        for (final Connect connect : connects.values()) {
-            if (connect.connection == null && connect.handle.instance() == connection.remoteInstance) {
-                connect.connection = connection;
-            }
-        }
     }
 
     private void onHelloAnswer(final ControlConnection connection, final ControlFrame frame) {
@@ -492,15 +329,11 @@ final class ControlPlane {
                 }
             }
             case ControlFrame.COLLISION -> {
-                for (final Connect connect : connects.values()) {
-                    if (connect.connection == connection) {
-                        connect.connection = null;
-                    }
-                }
+                rendezvous.reroute(connection, null);
                 onBroken(connection, "the peer's own connection is used");
                 final ControlConnection winner = byInstance.get(connection.remoteInstance);
                 if (winner != null) {
-                    adopt(winner);
+                    rendezvous.adopt(winner);
                 }
             }
             default -> onBroken(connection, frame.type() == ControlFrame.REFUSED || frame.type() == ControlFrame.BYE ? frame.text()
@@ -511,28 +344,10 @@ final class ControlPlane {
     private void onCommFrame(final ControlConnection connection, final ControlFrame frame) {
         final Comm comm = engine.comms().find((int) frame.a(), connection.peer);
         switch (frame.type()) {
-            case ControlFrame.COMM_OPEN -> {
-                final Listener listener = listeners.get(frame.a());
-                if (listener == null) {
-                    send(connection, ControlFrame.of(ControlFrame.COMM_REFUSED, frame.b(), 0, "the listener is gone"));
-                } else {
-                    listener.backlog.add(new Waiting(connection, (int) frame.b()));
-                }
-            }
-            case ControlFrame.COMM_ACCEPTED -> onCommAccepted(connection, comm, (int) frame.b());
-            case ControlFrame.COMM_REFUSED -> {
-                for (final Connect connect : connects.values()) {
-                    if (comm != null && connect.comm == comm) {
-                        connect.failure = frame.text();
-                    }
-                }
-            }
-            case ControlFrame.COMM_ABANDONED -> {
-                for (final Listener listener : listeners.values()) {
-                    listener.backlog.removeIf(
-                        waiting -> waiting.connection() == connection && waiting.senderComm() == (int) frame.a());
-                }
-            }
+            case ControlFrame.COMM_OPEN -> rendezvous.onOpen(connection, frame.a(), (int) frame.b());
+            case ControlFrame.COMM_ACCEPTED -> rendezvous.onAccepted(connection, comm, (int) frame.b());
+            case ControlFrame.COMM_REFUSED -> rendezvous.onRefused(comm, frame.text());
+            case ControlFrame.COMM_ABANDONED -> rendezvous.onAbandoned(connection, (int) frame.a());
             case ControlFrame.BYE -> {
                 if (frame.text().isEmpty()) {
                     connection.bye = true;
@@ -545,21 +360,6 @@ final class ControlPlane {
             }
             case ControlFrame.BYE_ACK -> onBroken(connection, "the transport was closed");
             default -> onClosing(connection, comm, frame);
-        }
-    }
-
-    private void onCommAccepted(final ControlConnection connection, final Comm comm, final int receiver) {
-        Connect mine = null;
-        for (final Connect connect : connects.values()) {
-            if (comm != null && connect.comm == comm) {
-                mine = connect;
-            }
-        }
-        if (mine == null) { // given up meanwhile
-            send(connection, ControlFrame.of(ControlFrame.SEND_CLOSED, receiver, 0, ""));
-        } else {
-            comm.remoteId = receiver;
-            mine.accepted = true;
         }
     }
 
@@ -602,7 +402,6 @@ final class ControlPlane {
         for (final ControlConnection connection : List.copyOf(connections)) {
             onBroken(connection, "the transport was closed");
         }
-        listeners.clear();
-        connects.clear();
+        rendezvous.clear();
     }
 }

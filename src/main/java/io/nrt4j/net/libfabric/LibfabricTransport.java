@@ -89,24 +89,24 @@ final class LibfabricTransport implements NetTransport {
 
     @Override
     public long listen(final int nic, final byte[] handleOut) {
-        return control.listen(handleOut);
+        return control.rendezvous().listen(handleOut);
     }
 
     @Override
     public long connect(final int nic, final byte[] handle) {
         engine.progress();
-        return control.connect(handle);
+        return control.rendezvous().connect(handle);
     }
 
     @Override
     public void abandonConnect(final int nic, final byte[] handle) {
-        control.abandonConnect(handle);
+        control.rendezvous().abandon(handle);
     }
 
     @Override
     public long accept(final long listenComm) {
         engine.progress();
-        return control.accept(listenComm);
+        return control.rendezvous().accept(listenComm);
     }
 
     @Override
@@ -193,7 +193,7 @@ final class LibfabricTransport implements NetTransport {
 
     @Override
     public void closeListen(final long listenComm) {
-        control.closeListen(listenComm);
+        control.rendezvous().closeListen(listenComm);
     }
 
     @Override

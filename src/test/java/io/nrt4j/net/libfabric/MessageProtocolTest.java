@@ -39,8 +39,8 @@ class MessageProtocolTest {
             final long from = register(pair.left, link.send(), source);
             final long to = register(pair.right, link.recv(), target);
             int seed = 0;
-            for (final int length : new int[] {0, 1, 8, 63, 64, 500, 2048, 2049, 4048, 4064, 4065, 4095, 4096, 4097, 8192, 8193, 65536, 65537,
-                MIB, 4 * MIB}) {
+            for (final int length : new int[] {0, 1, 8, 63, 64, 500, 2048, 2049, 4048, 4064, 4065, 4095, 4096, 4097, 8192, 8193,
+                65536, 65537, MIB, 4 * MIB}) {
                 for (int mode = 0; mode < 3; mode++) {
                     final byte[] data = pattern(++seed, length);
                     source.write(0, data);
