@@ -46,6 +46,7 @@ final class FabricEndpoint {
 
     private final Libfabric libfabric;
     private final FabricInfo info;
+    private final ShmRescue rescue;
     /** For tests on machines whose providers do not ask for it. */
     private final boolean alwaysRegister = Boolean.getBoolean("nrt4j.libfabric.alwaysRegister");
     private final Deque<Long> openObjects = new ArrayDeque<>();
@@ -70,13 +71,15 @@ final class FabricEndpoint {
      *
      * @param libfabric loaded library.
      * @param info      provider and source address.
+     * @param rescue    told of endpoints and peers.
      * @param maxOps    most operations that it has under way.
      * @throws NrtException with the call that failed, its number and text; nothing stays open then.
      */
-    FabricEndpoint(final Libfabric libfabric, final FabricInfo info, final int maxOps) {
+    FabricEndpoint(final Libfabric libfabric, final FabricInfo info, final ShmRescue rescue, final int maxOps) {
         ops = new OpTable(maxOps);
         this.libfabric = libfabric;
         this.info = info;
+        this.rescue = rescue;
         boolean open = false;
         try {
             open();
@@ -119,6 +122,7 @@ final class FabricEndpoint {
             (long) FiLayout.ENABLE, 0L)));
         path = new FfiDataPath(endpoint, queue);
         name = readName();
+        rescue.learn(name);
     }
 
     /** A set-up call that puts an object's address where it is told. */
@@ -191,11 +195,12 @@ final class FabricEndpoint {
 
     /** Another endpoint of the same kind. */
     FabricEndpoint another(final int maxOps) {
-        return new FabricEndpoint(libfabric, info, maxOps);
+        return new FabricEndpoint(libfabric, info, rescue, maxOps);
     }
 
     /** Puts a peer into the address vector. */
     long insert(final byte[] peerName) {
+        rescue.watch(this, name, peerName); // first, since the provider may take the peer's lock here
         final long buffer = Memory.allocate(MAX_NAME + 2L * Long.BYTES);
         try {
             new Pointer(buffer + Long.BYTES).write(0, peerName, 0, peerName.length);
@@ -345,5 +350,6 @@ final class FabricEndpoint {
         }
         Memory.free(entries);
         Memory.free(errorEntry);
+        rescue.forget(this); // last, since a close may wait for a lock, too
     }
 }
