@@ -5,6 +5,7 @@ import com.sun.jna.Pointer;
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import org.slf4j.Logger;
@@ -118,6 +119,9 @@ final class FabricEndpoint {
         check("fi_ep_bind(av)", call(endpoint + FiLayout.FID_OPS, FiLayout.FI_OPS_BIND, endpoint, vector, 0L));
         check("fi_ep_bind(cq)", call(endpoint + FiLayout.FID_OPS, FiLayout.FI_OPS_BIND, endpoint, queue,
             FiLayout.FLAG_SEND | FiLayout.FLAG_RECV));
+        if (info.provider().equals("shm")) {
+            setName(ShmRegion.freshName());
+        }
         check("fi_enable", SignalGuard.around(() -> call(endpoint + FiLayout.FID_OPS, FiLayout.FI_OPS_CONTROL, endpoint,
             (long) FiLayout.ENABLE, 0L)));
         path = new FfiDataPath(endpoint, queue);
@@ -159,6 +163,21 @@ final class FabricEndpoint {
     /** Call, number and text of an error. */
     String describe(final String what, final long error) {
         return what + " of libfabric's " + info.provider() + " failed: " + Math.abs(error) + " (" + libfabric.errorText(error) + ")";
+    }
+
+    /** Names the endpoint before it is enabled; where the provider does not let us, its own name stays. */
+    private void setName(final String wanted) {
+        final byte[] bytes = wanted.getBytes(StandardCharsets.US_ASCII);
+        final long buffer = Memory.allocate(bytes.length + 1L);
+        try {
+            new Pointer(buffer).write(0, bytes, 0, bytes.length);
+            final int rc = call(endpoint + FiLayout.EP_CM_OPS, FiLayout.CM_OPS_SETNAME, endpoint, buffer, bytes.length + 1L);
+            if (rc != 0) {
+                LOG.debug("{}", describe("fi_setname", rc));
+            }
+        } finally {
+            Memory.free(buffer);
+        }
     }
 
     private byte[] readName() {

@@ -13,6 +13,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -25,7 +26,7 @@ import java.util.stream.Stream;
  * @param pid  the owner's process, as it sees itself.
  */
 record ShmRegion(Path file, long pid) {
-    /** Behind "fi_shm://": process, user and number, in versions that number their endpoints. */
+    /** Behind "fi_shm://": the process, and other numbers. */
     private static final Pattern NAME = Pattern.compile("(?:[a-z_]+://)?(([1-9][0-9]{0,8})(?:[:_][0-9]+)*)");
     /** {@code base_addr} is among the first fields, whatever the version. */
     private static final int HEADER_BYTES = 256;
@@ -41,6 +42,14 @@ record ShmRegion(Path file, long pid) {
             return fields.length < 6 || dash < 0 ? null : new Mapping(Long.parseUnsignedLong(fields[0].substring(0, dash), 16),
                 Long.parseLong(fields[2], 16), Long.parseLong(fields[4]), fields[5]);
         }
+    }
+
+    /**
+     * A name for an endpoint of this process that nobody else has. The provider's own are made of numbers that come again: where a
+     * killed process left such a name, or a process in another PID namespace has it, the provider takes it away and fails.
+     */
+    static String freshName() {
+        return "fi_shm://" + ProcessHandle.current().pid() + ":" + ThreadLocalRandom.current().nextLong(1L << 32, 1L << 53);
     }
 
     /**

@@ -29,6 +29,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -278,6 +279,29 @@ class ShmDeathTest {
             assertThat(survivor.outcome).isEqualTo(COUNT + " failed");
             assertThat(word.value()).isEqualTo(1);
             Await.until(LIMIT, "an end of its names", () -> namesOf(child.pid()).isEmpty());
+        }
+    }
+
+    @Test
+    void namesLeftByAnEarlierProcessWithOurNumberDisturbNobody() throws IOException {
+        final Object user = Files.getAttribute(Path.of("/proc/self"), "unix:uid"); // as the provider would name its endpoints: process, user, number
+        final List<Path> left = new ArrayList<>();
+        try {
+            for (int i = 0; i < 1000; i++) {
+                final Path file = SHM.resolve(ProcessHandle.current().pid() + ":" + user + ":" + i);
+                if (!Files.exists(file)) {
+                    Files.write(file, new byte[4096]);
+                    left.add(file);
+                }
+            }
+            try (FabricPair pair = new FabricPair("shm")) {
+                roundTrip(FabricPair.link(pair.left, pair.right));
+            }
+            assertThat(left).allSatisfy(file -> assertThat(file).exists());
+        } finally {
+            for (final Path file : left) {
+                Files.deleteIfExists(file);
+            }
         }
     }
 

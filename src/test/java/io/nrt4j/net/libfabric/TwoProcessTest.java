@@ -202,7 +202,7 @@ class TwoProcessTest {
 
     private static List<String> namesOf(final long pid) throws Exception {
         try (Stream<Path> files = Files.list(Path.of("/dev/shm"))) {
-            return files.map(file -> file.getFileName().toString()).filter(name -> name.contains(Long.toString(pid))).toList();
+            return files.map(file -> file.getFileName().toString()).filter(name -> name.startsWith(pid + ":")).toList();
         }
     }
 
