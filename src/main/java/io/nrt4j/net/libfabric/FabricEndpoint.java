@@ -4,6 +4,7 @@ import com.sun.jna.Function;
 import com.sun.jna.Pointer;
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
+import io.nrt4j.net.signals.SignalGuard;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
