@@ -284,7 +284,8 @@ class ShmDeathTest {
 
     @Test
     void namesLeftByAnEarlierProcessWithOurNumberDisturbNobody() throws IOException {
-        final Object user = Files.getAttribute(Path.of("/proc/self"), "unix:uid"); // as the provider would name its endpoints: process, user, number
+        // As the provider would name its endpoints: process, user, number.
+        final Object user = Files.getAttribute(Path.of("/proc/self"), "unix:uid");
         final List<Path> left = new ArrayList<>();
         try {
             for (int i = 0; i < 1000; i++) {
