@@ -9,7 +9,6 @@ import io.nrt4j.NrtTensor;
 import io.nrt4j.testing.Await;
 import io.nrt4j.testing.ChildJvm;
 import io.nrt4j.testing.NeedsLibfabric;
-import io.nrt4j.testing.ShmDeath;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -222,7 +221,6 @@ class FabricEngineTest {
     @ParameterizedTest
     @CsvSource({"tcp;ofi_rxm,true", "tcp;ofi_rxm,false", "shm,true", "shm,false"})
     void aKilledPeerFailsAllOfItsRequestsOnceAndNoOthers(final String provider, final boolean childReceives) {
-        ShmDeath.assumeSurvivable(provider);
         final NrtAsyncSendRecv engine = engine(provider, 0, 2);
         final NrtAsyncSendRecv other = engine(provider, 3);
         final EngineRig.Pair healthy = EngineRig.connect(engine, 0, other, 3);

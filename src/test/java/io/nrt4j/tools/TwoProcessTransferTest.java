@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nrt4j.testing.ChildJvm;
 import io.nrt4j.testing.NeedsLibfabric;
-import io.nrt4j.testing.ShmDeath;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.file.Files;
@@ -97,7 +96,6 @@ class TwoProcessTransferTest {
     @ParameterizedTest
     @CsvSource({"tcp;ofi_rxm,listener", "tcp;ofi_rxm,caller", "shm,listener", "shm,caller"})
     void whenOneEndIsKilledTheOtherEndsInSecondsAndSaysWhy(final String provider, final String killed) throws IOException {
-        ShmDeath.assumeSurvivable(provider);
         try (TwoEnds ends = transfer(provider, List.of("--out", temp.resolve("out").toString()), "--chunk", "4M", sparse())) {
             final boolean receiver = killed.equals("listener");
             ends.listener().awaitLine("progress", line -> line.contains(" % "), LIMIT);

@@ -7,7 +7,7 @@ package io.nrt4j.net.libfabric;
  *                     than a message of its own for the announcement.
  * @param flushDelayNs how long the announcement of a short receive waits for a message to ride on.
  * @param endpointPerPeer whether each peer process gets an endpoint of its own. shm completes long sends of an endpoint in their
- *                     order: one that a killed peer never answers holds up those to all others.
+ *                     order: one that a killed peer never answers holds up those to all others. {@link ShmRescue} relies on it, too.
  */
 record EndpointTuning(int eagerLimit, long flushDelayNs, boolean endpointPerPeer) {
     /** Longest that any provider is given, so that library buffers stay small. */

@@ -4,7 +4,9 @@ import com.sun.jna.Function;
 import com.sun.jna.Pointer;
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
+import io.nrt4j.net.signals.SignalGuard;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import org.slf4j.Logger;
@@ -47,6 +49,7 @@ final class FabricEndpoint {
 
     private final Libfabric libfabric;
     private final FabricInfo info;
+    private final ShmRescue rescue;
     /** For tests on machines whose providers do not ask for it. */
     private final boolean alwaysRegister = Boolean.getBoolean("nrt4j.libfabric.alwaysRegister");
     private final Deque<Long> openObjects = new ArrayDeque<>();
@@ -71,13 +74,15 @@ final class FabricEndpoint {
      *
      * @param libfabric loaded library.
      * @param info      provider and source address.
+     * @param rescue    told of endpoints and peers.
      * @param maxOps    most operations that it has under way.
      * @throws NrtException with the call that failed, its number and text; nothing stays open then.
      */
-    FabricEndpoint(final Libfabric libfabric, final FabricInfo info, final int maxOps) {
+    FabricEndpoint(final Libfabric libfabric, final FabricInfo info, final ShmRescue rescue, final int maxOps) {
         ops = new OpTable(maxOps);
         this.libfabric = libfabric;
         this.info = info;
+        this.rescue = rescue;
         boolean open = false;
         try {
             open();
@@ -116,10 +121,14 @@ final class FabricEndpoint {
         check("fi_ep_bind(av)", call(endpoint + FiLayout.FID_OPS, FiLayout.FI_OPS_BIND, endpoint, vector, 0L));
         check("fi_ep_bind(cq)", call(endpoint + FiLayout.FID_OPS, FiLayout.FI_OPS_BIND, endpoint, queue,
             FiLayout.FLAG_SEND | FiLayout.FLAG_RECV));
+        if (info.provider().equals("shm")) {
+            setName(ShmRegion.freshName());
+        }
         check("fi_enable", SignalGuard.around(() -> call(endpoint + FiLayout.FID_OPS, FiLayout.FI_OPS_CONTROL, endpoint,
             (long) FiLayout.ENABLE, 0L)));
         path = DataPath.open(endpoint, queue);
         name = readName();
+        rescue.learn(name);
     }
 
     /** A set-up call that puts an object's address where it is told. */
@@ -158,6 +167,21 @@ final class FabricEndpoint {
         return what + " of libfabric's " + info.provider() + " failed: " + Math.abs(error) + " (" + libfabric.errorText(error) + ")";
     }
 
+    /** Names the endpoint before it is enabled; where the provider does not let us, its own name stays. */
+    private void setName(final String wanted) {
+        final byte[] bytes = wanted.getBytes(StandardCharsets.US_ASCII);
+        final long buffer = Memory.allocate(bytes.length + 1L);
+        try {
+            new Pointer(buffer).write(0, bytes, 0, bytes.length);
+            final int rc = call(endpoint + FiLayout.EP_CM_OPS, FiLayout.CM_OPS_SETNAME, endpoint, buffer, bytes.length + 1L);
+            if (rc != 0) {
+                LOG.debug("{}", describe("fi_setname", rc));
+            }
+        } finally {
+            Memory.free(buffer);
+        }
+    }
+
     private byte[] readName() {
         final long buffer = Memory.allocate(MAX_NAME + Long.BYTES);
         try {
@@ -192,11 +216,12 @@ final class FabricEndpoint {
 
     /** Another endpoint of the same kind. */
     FabricEndpoint another(final int maxOps) {
-        return new FabricEndpoint(libfabric, info, maxOps);
+        return new FabricEndpoint(libfabric, info, rescue, maxOps);
     }
 
     /** Puts a peer into the address vector. */
     long insert(final byte[] peerName) {
+        rescue.watch(this, name, peerName); // first, since the provider may take the peer's lock here
         final long buffer = Memory.allocate(MAX_NAME + 2L * Long.BYTES);
         try {
             new Pointer(buffer + Long.BYTES).write(0, peerName, 0, peerName.length);
@@ -347,5 +372,6 @@ final class FabricEndpoint {
         }
         Memory.free(entries);
         Memory.free(errorEntry);
+        rescue.forget(this); // last, since a close may wait for a lock, too
     }
 }

@@ -5,6 +5,7 @@ import com.sun.jna.NativeLibrary;
 import com.sun.jna.Pointer;
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
+import io.nrt4j.net.signals.SignalGuard;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -23,6 +24,7 @@ final class Libfabric {
     private static final Logger LOG = LoggerFactory.getLogger(Libfabric.class);
     private static final String INSTALL = "install libfabric 1.17 or later (Debian: apt-get install libfabric1), "
         + "or name its file with NRT4J_LIBFABRIC_PATH";
+    private static final NativeLibrary LIBC = NativeLibrary.getInstance("c");
     private static final Map<String, Object> LOADED = new HashMap<>();
 
     private final NativeLibrary library;
@@ -56,9 +58,9 @@ final class Libfabric {
     private static Object open(final String name) {
         try {
             // Debian's libinfinipath would print a backtrace and exit instead of letting the JVM handle its signals.
-            SignalGuard.setEnvironment("IPATH_NO_BACKTRACE", "1", true);
+            setEnvironment("IPATH_NO_BACKTRACE", "1", true);
             // Halves the half round trip of 64 KiB over tcp; a value that the user set stays.
-            SignalGuard.setEnvironment("FI_OFI_RXM_BUFFER_SIZE", "65536", false);
+            setEnvironment("FI_OFI_RXM_BUFFER_SIZE", "65536", false);
             final Libfabric libfabric = SignalGuard.around(() -> new Libfabric(name, NativeLibrary.getInstance(name)));
             if (Integer.compareUnsigned(libfabric.version, FiLayout.API_VERSION) < 0) {
                 return name + " is version " + libfabric.versionText() + ", which is too old: " + INSTALL;
@@ -69,6 +71,16 @@ final class Libfabric {
             final String text = String.valueOf(ex.getMessage()).lines().findFirst().orElse("");
             return name + " cannot be loaded (" + text + "): " + INSTALL;
         }
+    }
+
+    /** Sets a variable of the C environment, which libraries read; Java's own map is a copy. */
+    private static void setEnvironment(final String name, final String value, final boolean overwrite) {
+        LIBC.getFunction("setenv").invokeInt(new Object[] {name, value, overwrite ? 1 : 0});
+    }
+
+    /** A copy of the text that {@code free} frees, as libfabric expects it in hints. */
+    private static long duplicate(final String text) {
+        return Pointer.nativeValue(LIBC.getFunction("strdup").invokePointer(new Object[] {text}));
     }
 
     /** Major and minor version of the library. */
@@ -108,7 +120,7 @@ final class Libfabric {
             }
             if (provider != null) {
                 Memory.putLong(Memory.getLong(hints + FiLayout.INFO_FABRIC_ATTR) + FiLayout.FABRIC_ATTR_PROV_NAME,
-                    SignalGuard.duplicate(provider));
+                    duplicate(provider));
             }
             final int rc = SignalGuard.around(() -> function("fi_getinfo").invokeInt(new Object[] {
                 FiLayout.API_VERSION, Pointer.NULL, Pointer.NULL, 0L, new Pointer(hints), new Pointer(out)}));

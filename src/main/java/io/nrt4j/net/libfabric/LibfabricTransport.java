@@ -36,6 +36,7 @@ final class LibfabricTransport implements NetTransport {
     private final MessageEngine engine;
     private final ControlPlane control;
     private final RegistrationTable registrations;
+    private final ShmRescue rescue = new ShmRescue();
     private final Thread shutdownHook = new Thread(this::close, "nrt4j-fabric-shutdown");
     private final CountDownLatch closeDone = new CountDownLatch(1);
     /** Under the engine's lock. */
@@ -47,7 +48,7 @@ final class LibfabricTransport implements NetTransport {
         FabricEndpoint opened = null;
         ControlPlane plane = null;
         try {
-            opened = new FabricEndpoint(libfabric, selection.info(), MAX_OPS);
+            opened = new FabricEndpoint(libfabric, selection.info(), rescue, MAX_OPS);
             engine = new MessageEngine(opened, EndpointTuning.of(selection.info()));
             plane = new ControlPlane(engine, selection.control());
         } catch (final IOException ex) {
@@ -218,6 +219,7 @@ final class LibfabricTransport implements NetTransport {
             selection.close();
         } finally {
             engine.lock.unlock();
+            rescue.close();
             closeDone.countDown();
         }
         if (Thread.currentThread() != shutdownHook) {

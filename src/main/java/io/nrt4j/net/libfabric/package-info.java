@@ -23,5 +23,9 @@
  * <li>Short sends may run ahead of their receives within a budget per pair of processes, since each pins a buffer over there;
  *     all others wait at the sender, which costs nothing.</li>
  * </ul>
+ *
+ * <p><b>Shared memory</b>. With the shm provider each pair of processes has a pair of endpoints of its own, so that a dead peer's can be
+ * closed without harm to others, and so that {@link io.nrt4j.net.libfabric.ShmRescue} may free the spin locks that it died with. What is
+ * not survived: a peer that is stopped, not killed, while it holds such a lock keeps the calls of the others waiting until it goes on.
  */
 package io.nrt4j.net.libfabric;

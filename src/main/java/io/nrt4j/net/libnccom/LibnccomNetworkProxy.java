@@ -7,6 +7,7 @@ import io.nrt4j.net.NetDestAddr;
 import io.nrt4j.net.NetOpsInfo;
 import io.nrt4j.net.NetSrcAddr;
 import io.nrt4j.net.NetworkProxy;
+import io.nrt4j.net.signals.SignalGuard;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -56,13 +57,13 @@ public final class LibnccomNetworkProxy implements NetworkProxy, AutoCloseable {
      */
     public long openComm(final int rank, final int ranks, final String rootId, final long deviceInfo) {
         try (NativeCall call = new NativeCall(); CString root = new CString(rootId); CString hint = new CString("nrt4j")) {
-            int status = SignalKeeper.around(() -> nccom.neuronInitGlobalComm(
+            int status = SignalGuard.around(() -> nccom.neuronInitGlobalComm(
                 call, rank, ranks, deviceInfo, root.address(), call.outAddress(0), hint.address()));
             final long pointer = call.out(0);
             if (status != 0 || pointer == 0) {
                 throw NccomFailure.of(NccomSymbol.INIT_GLOBAL_COMM, "of rank " + rank + " of " + ranks, status);
             }
-            status = SignalKeeper.around(() -> nccom.neuronBuildGraphComm(call, pointer));
+            status = SignalGuard.around(() -> nccom.neuronBuildGraphComm(call, pointer));
             if (status != 0) {
                 nccom.neuronFreeComm(call, pointer);
                 throw NccomFailure.of(NccomSymbol.BUILD_GRAPH_COMM, "of rank " + rank + " of " + ranks, status);

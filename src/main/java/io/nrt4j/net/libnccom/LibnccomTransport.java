@@ -6,6 +6,7 @@ import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.Placement;
 import io.nrt4j.net.NetTransport;
+import io.nrt4j.net.signals.SignalGuard;
 import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.slf4j.Logger;
@@ -87,7 +88,7 @@ final class LibnccomTransport implements NetTransport {
     public long listen(final int nic, final byte[] handleOut) {
         checkHandle(NccomSymbol.NET_LISTEN, handleOut);
         try (NativeCall call = new NativeCall()) {
-            final int status = SignalKeeper.around(
+            final int status = SignalGuard.around(
                 () -> nccom.neuronNetListen(call, nic, call.handleAddress(), call.outAddress(0)));
             if (status != 0 || call.out(0) == 0) {
                 throw NccomFailure.of(NccomSymbol.NET_LISTEN, "on nic " + nic, status);
@@ -103,7 +104,7 @@ final class LibnccomTransport implements NetTransport {
         checkHandle(NccomSymbol.NET_CONNECT, handle);
         try (NativeCall call = new NativeCall()) {
             call.putHandle(handle);
-            final int status = SignalKeeper.around(
+            final int status = SignalGuard.around(
                 () -> nccom.neuronNetConnect(call, nic, call.handleAddress(), call.outAddress(0)));
             call.getHandle(handle);
             if (status == NrtStatus.CLOSED.code()) {
@@ -129,7 +130,7 @@ final class LibnccomTransport implements NetTransport {
         final NccomComm listener = find(NccomSymbol.NET_ACCEPT, listenComm, NccomComm.Kind.LISTEN);
         listener.enter(NccomSymbol.NET_ACCEPT);
         try (NativeCall call = new NativeCall()) {
-            final int status = SignalKeeper.around(
+            final int status = SignalGuard.around(
                 () -> nccom.neuronNetAccept(call, listener.pointer(), call.outAddress(0)));
             if (status != 0) {
                 throw NccomFailure.of(NccomSymbol.NET_ACCEPT, "on " + listener, status);

@@ -2,6 +2,7 @@ package io.nrt4j.net.libnccom;
 
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
+import io.nrt4j.net.signals.SignalGuard;
 import java.util.Map;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -73,7 +74,7 @@ final class Nccom {
     synchronized void acquireNet(final String root) {
         if (netUsers == 0) {
             try (NativeCall call = new NativeCall(); CString text = new CString(root)) {
-                final int status = SignalKeeper.around(() -> neuronInitNet(call, text.address()));
+                final int status = SignalGuard.around(() -> neuronInitNet(call, text.address()));
                 if (status != 0) {
                     throw NccomFailure.of(NccomSymbol.INIT_NET, root.isEmpty() ? "without a root communicator id"
                         : "with root communicator id " + root, status);

@@ -5,6 +5,7 @@ import io.nrt4j.NrtConfig;
 import io.nrt4j.NrtSetting;
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
+import io.nrt4j.net.signals.SignalGuard;
 import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.Map;
@@ -56,7 +57,7 @@ final class NccomLoader {
         final String name = path.isEmpty() ? DEFAULT_NAME : path;
         synchronized (LOADED) {
             return LOADED.computeIfAbsent(name, file -> {
-                final Nccom nccom = SignalKeeper.around(() -> open(file));
+                final Nccom nccom = SignalGuard.around(() -> open(file));
                 if (nccom.isLoaded()) {
                     LOG.info("Using CCOM {}", nccom.version().text());
                     openPlugIn(netPath);
@@ -131,7 +132,7 @@ final class NccomLoader {
     private static void openPlugIn(final String netPath) {
         final String name = netPath.isEmpty() ? DEFAULT_NET_NAME : netPath;
         try {
-            SignalKeeper.around(() -> DynamicLinker.open(name));
+            SignalGuard.around(() -> DynamicLinker.open(name));
             LOG.info("Using CCOM net plug-in {}", name);
         } catch (final UnsatisfiedLinkError ex) {
             if (netPath.isEmpty()) {
