@@ -72,14 +72,14 @@ final class OpTable {
         owner[op] = null;
         final Registration held = registration[op];
         registration[op] = null;
+        if (held != null) {
+            held.release();
+        }
         if (memory[op] != 0) {
             Memory.free(memory[op]);
             memory[op] = 0;
         }
         free[freeCount++] = op;
-        if (held != null) {
-            held.release();
-        }
     }
 
     long context(final int op) {

@@ -1,12 +1,16 @@
 package io.nrt4j.net.libfabric;
 
+import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
 import java.nio.ByteBuffer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The receiving half of the message protocol. Threads: under the engine's lock. Allocates nothing unless something fails.
  */
 final class Receiving {
+    private static final Logger LOG = LoggerFactory.getLogger(Receiving.class);
     /** Receives that are not announced yet, from which on they go without waiting for a message to ride on. */
     private static final int MANY = 16;
     /** Long ones, from which on they go whatever else there is to do: whoever always has something to copy would be idle too late. */
@@ -190,14 +194,27 @@ final class Receiving {
     void postSink(final RecvComm comm, final int number, final long length) {
         final FabricEndpoint at = comm.peer.endpoint;
         final OpTable ops = at.ops();
-        final int op = ops.take(OpTable.SINK, null, Comm.NONE, null);
-        if (op == OpTable.NONE) {
+        final long memory = com.sun.jna.Native.malloc(Math.max(1, length));
+        if (memory == 0) {
             return;
         }
-        final long memory = com.sun.jna.Native.malloc(Math.max(1, length));
+        Registration registration = null;
+        try {
+            final long registered = at.needsRegistration() ? at.register(memory, Math.max(1, length)) : 0;
+            registration = new Registration(0, comm.handle, memory, Math.max(1, length), at, registered);
+        } catch (final NrtException ex) {
+            LOG.warn("a message that nobody wants stays where it is: {}", ex.getMessage());
+        }
+        final int op = registration == null ? OpTable.NONE : ops.take(OpTable.SINK, null, Comm.NONE, registration);
+        if (registration != null) {
+            registration.close(); // the operation holds it
+        }
+        if (op == OpTable.NONE) {
+            Memory.free(memory);
+            return;
+        }
         ops.memory[op] = memory;
-        if (memory == 0 || endpoint.needsRegistration()
-            || at.path().recv(memory, length, 0, Wire.directTag(comm.id, number), 0, ops.context(op)) != 0) {
+        if (at.path().recv(memory, length, registration.descriptor, Wire.directTag(comm.id, number), 0, ops.context(op)) != 0) {
             ops.release(op);
         } else {
             at.directReceives++;
