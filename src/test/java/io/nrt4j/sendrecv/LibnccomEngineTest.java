@@ -214,10 +214,12 @@ class LibnccomEngineTest {
             sends.add(send(a, pair.send(), out, i, 1));
         }
         assertThat(a.sendTensor(out, 0, 1, pair.send(), new SendRecvRequest())).isEqualTo(NrtStatus.RESOURCE);
-        assertThat(a.close(0)).as("requests are in flight").isEqualTo(NrtStatus.FAILURE);
+        // Before the close: it fails the peer's communicator some time later.
         for (int i = 0; i < 128; i++) {
             assertThat(b.recvTensor(in, i, 1, pair.recv(), new SendRecvRequest())).isEqualTo(NrtStatus.SUCCESS);
         }
+        assertThat(b.recvTensor(in, 0, 1, pair.recv(), new SendRecvRequest())).isEqualTo(NrtStatus.RESOURCE);
+        assertThat(a.close(0)).as("requests are in flight").isEqualTo(NrtStatus.FAILURE);
     }
 
     @Test

@@ -2,14 +2,21 @@ package io.nrt4j.testing;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.net.BindException;
 import java.net.ServerSocket;
-import java.util.HashSet;
-import java.util.Set;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.AtomicInteger;
 
-/** TCP ports that nobody listens on. */
+/**
+ * TCP ports that nobody listens on. They are below those that the kernel gives to clients, so that no connection takes one between
+ * this look and its use; each is handed out once, and JVMs that run tests side by side have ranges of their own.
+ */
 public final class FreePorts {
-    /** Ports handed out by this JVM; guarded by itself. The kernel may give a port twice once it is closed again. */
-    private static final Set<Integer> HANDED_OUT = new HashSet<>();
+    private static final int FIRST = 10_000;
+    private static final int PORTS = 11_000;
+    /** Surefire counts the JVMs from 1. */
+    private static final int RANGE = FIRST + (Integer.getInteger("surefire.forkNumber", 1) - 1) % 2 * PORTS;
+    private static final AtomicInteger NEXT = new AtomicInteger(ThreadLocalRandom.current().nextInt(PORTS));
 
     private FreePorts() {
     }
@@ -17,21 +24,19 @@ public final class FreePorts {
     /**
      * A port that was free a moment ago and that this JVM has not handed out before.
      *
-     * @return 1 to 65535.
+     * @return 10000 to 31999.
      */
     public static int next() {
-        for (int attempt = 0; attempt < 1000; attempt++) {
-            try (ServerSocket socket = new ServerSocket(0)) {
-                final int port = socket.getLocalPort();
-                synchronized (HANDED_OUT) {
-                    if (HANDED_OUT.add(port)) {
-                        return port;
-                    }
-                }
+        for (int attempt = 0; attempt < PORTS; attempt++) {
+            final int port = RANGE + NEXT.getAndIncrement() % PORTS;
+            try (ServerSocket socket = new ServerSocket(port)) {
+                return socket.getLocalPort();
+            } catch (final BindException ex) {
+                continue; // taken
             } catch (final IOException ex) {
                 throw new UncheckedIOException(ex);
             }
         }
-        throw new IllegalStateException("no free port in 1000 attempts");
+        throw new IllegalStateException("no free port in " + PORTS + " attempts");
     }
 }
