@@ -187,7 +187,9 @@ final class LibfabricTransport implements NetTransport {
                 engine.lock.lock();
             }
             control.announceClose(comm);
+            registrations.endAll(handle);
         } finally {
+            engine.publishBusy(); // first of all, closes the endpoint of a peer that died meanwhile
             engine.lock.unlock();
         }
     }

@@ -216,7 +216,8 @@ final class MessageEngine {
         return busy.get() != 0;
     }
 
-    private void publishBusy() {
+    /** Before the lock is given back, by whoever may have ended something: what is retired is closed, and the rest is counted. */
+    void publishBusy() {
         settle();
         busy.lazySet(outcomes.active() + (workHead == null ? 0 : 1));
     }
