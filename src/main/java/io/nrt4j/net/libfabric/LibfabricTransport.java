@@ -47,30 +47,43 @@ final class LibfabricTransport implements NetTransport {
         selection = FabricSelection.choose(libfabric, config);
         FabricEndpoint opened = null;
         ControlPlane plane = null;
+        boolean complete = false;
         try {
             opened = new FabricEndpoint(libfabric, selection.info(), rescue, MAX_OPS);
             engine = new MessageEngine(opened, EndpointTuning.of(selection.info()));
             plane = new ControlPlane(engine, selection.control());
+            engine.attach(plane);
+            registrations = new RegistrationTable(engine.lock, opened);
+            // A process that exits in good order leaves no shm names behind, even if the application forgot to close.
+            Runtime.getRuntime().addShutdownHook(shutdownHook);
+            plane.start();
+            complete = true;
         } catch (final IOException ex) {
             throw new NrtException(NrtStatus.FAILURE, "cannot listen for control connections at " + selection.control().getHostAddress()
                 + ": " + ex.getMessage(), ex);
+        } catch (final IllegalStateException ex) {
+            throw new NrtException(NrtStatus.CLOSED, "no libfabric transport can be opened: " + ex.getMessage(), ex); // the JVM shuts down
         } finally {
-            if (plane == null) {
-                if (opened != null) {
-                    opened.close();
-                }
-                selection.close();
+            if (!complete) {
+                undo(opened, plane);
             }
         }
         endpoint = opened;
         control = plane;
-        engine.attach(control);
-        registrations = new RegistrationTable(engine.lock, endpoint);
-        // A process that exits in good order leaves no shm names behind, even if the application forgot to close.
-        Runtime.getRuntime().addShutdownHook(shutdownHook);
-        control.start();
         LOG.info("libfabric transport over {}, eager up to {} bytes, called through {}", selection.info().describe(), engine.eagerLimit(),
             ForeignCalls.available() ? "java.lang.foreign" : "libffi");
+    }
+
+    /** A constructor that fails leaves nothing behind. */
+    private void undo(final FabricEndpoint opened, final ControlPlane plane) {
+        removeShutdownHook();
+        if (plane != null) {
+            plane.close();
+        }
+        if (opened != null) {
+            opened.close();
+        }
+        selection.close();
     }
 
     @Override
@@ -225,11 +238,15 @@ final class LibfabricTransport implements NetTransport {
             closeDone.countDown();
         }
         if (Thread.currentThread() != shutdownHook) {
-            try {
-                Runtime.getRuntime().removeShutdownHook(shutdownHook);
-            } catch (final IllegalStateException ex) {
-                LOG.debug("closed during the JVM's shutdown");
-            }
+            removeShutdownHook();
+        }
+    }
+
+    private void removeShutdownHook() {
+        try {
+            Runtime.getRuntime().removeShutdownHook(shutdownHook);
+        } catch (final IllegalStateException ex) {
+            LOG.debug("closed during the JVM's shutdown");
         }
     }
 

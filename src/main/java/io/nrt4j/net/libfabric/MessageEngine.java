@@ -416,10 +416,16 @@ final class MessageEngine {
             peers = Arrays.copyOf(peers, index * 2);
         }
         final FabricEndpoint at = perPeer ? endpoint.another(PEER_OPS) : endpoint;
-        final Peer peer = new Peer(at, index, ThreadLocalRandom.current().nextInt(1, Integer.MAX_VALUE), buffers.window());
-        buffers.equip(peer);
-        peers[index] = peer;
-        return peer;
+        try {
+            final Peer peer = new Peer(at, index, ThreadLocalRandom.current().nextInt(1, Integer.MAX_VALUE), buffers.window());
+            buffers.equip(peer);
+            peers[index] = peer;
+            return peer;
+        } finally {
+            if (perPeer && peers[index] == null) {
+                at.close();
+            }
+        }
     }
 
     /** The peer's hello came: its endpoint can be sent to. The first message shows that the way is open. */
