@@ -15,8 +15,9 @@ import org.slf4j.LoggerFactory;
  * A control connection to one peer process: hello and connecting first, liveness afterwards. While a process is stopped, its
  * kernel goes on answering keep-alives; when its host is lost, they end the connection after 15 s.
  *
- * <p>Threads: the channel and {@code in} belong to the control thread; {@code out} is filled by any thread; all else is read
- * and written under the engine's lock.
+ * <p>Threads: {@code in} and {@code key} belong to the control thread, which reads and writes the channel; {@code out} is filled by any
+ * thread; all else is read and written under the engine's lock. Whoever holds that lock may end the connection: then the control
+ * thread finds the channel closed, and the key cancelled, at any moment.
  */
 final class ControlConnection {
     /** How far it has come. */

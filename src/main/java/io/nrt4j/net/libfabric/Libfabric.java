@@ -16,7 +16,7 @@ import org.slf4j.LoggerFactory;
 /**
  * The loaded library: its exported functions, used for set-up only. One per file name and process, never unloaded.
  *
- * <p>Threads: any; {@code LOADED} is read and written under the class's lock.
+ * <p>Threads: any; {@code LOADED} is guarded by its own monitor.
  */
 final class Libfabric {
     static final String DEFAULT_NAME = "libfabric.so.1";
