@@ -34,7 +34,6 @@ int main(void)
     AT(DOMAIN_ATTR_CONTROL_PROGRESS, fi_domain_attr, control_progress);
     AT(DOMAIN_ATTR_DATA_PROGRESS, fi_domain_attr, data_progress);
     AT(DOMAIN_ATTR_MR_MODE, fi_domain_attr, mr_mode);
-    AT(FABRIC_ATTR_NAME, fi_fabric_attr, name);
     AT(FABRIC_ATTR_PROV_NAME, fi_fabric_attr, prov_name);
     AT(FID_OPS, fid, ops);
     AT(FI_OPS_CLOSE, fi_ops, close);
@@ -100,6 +99,7 @@ int main(void)
     IS(EAGAIN, FI_EAGAIN);
     IS(ENOMEM, FI_ENOMEM);
     IS(ECANCELED, FI_ECANCELED);
+    IS(ENODATA, FI_ENODATA);
     IS(EAVAIL, FI_EAVAIL);
     return 0;
 }

@@ -32,7 +32,6 @@ final class FiLayout {
     static final int DOMAIN_ATTR_CONTROL_PROGRESS = 20;
     static final int DOMAIN_ATTR_DATA_PROGRESS = 24;
     static final int DOMAIN_ATTR_MR_MODE = 36;
-    static final int FABRIC_ATTR_NAME = 8;
     static final int FABRIC_ATTR_PROV_NAME = 16;
 
     static final int FID_OPS = 16;
@@ -104,6 +103,8 @@ final class FiLayout {
     static final int ENOMEM = 12;
     static final int EAGAIN = 11;
     static final int ECANCELED = 125;
+    /** Answer of {@code fi_getinfo} when nothing fits. */
+    static final int ENODATA = 61;
     /** Answer of a completion queue's read when an error entry is waiting. */
     static final int EAVAIL = 259;
 

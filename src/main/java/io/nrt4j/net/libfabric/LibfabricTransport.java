@@ -226,19 +226,27 @@ final class LibfabricTransport implements NetTransport {
             awaitClose(); // the JVM's shutdown must not overtake the application's close
             return;
         }
-        control.close();
+        try {
+            control.close();
+        } finally {
+            closeEndpoint();
+        }
+    }
+
+    /** Whatever fails: what the provider has of our memory, and the names of shared memory, go. */
+    private void closeEndpoint() {
         engine.lock.lock();
         try {
             engine.shutDown();
+        } finally {
             endpoint.close();
             selection.close();
-        } finally {
             engine.lock.unlock();
             rescue.close();
             closeDone.countDown();
-        }
-        if (Thread.currentThread() != shutdownHook) {
-            removeShutdownHook();
+            if (Thread.currentThread() != shutdownHook) {
+                removeShutdownHook();
+            }
         }
     }
 
