@@ -34,7 +34,8 @@ record FabricInfo(long address, String provider, String domain, int endpointType
         final long max = Memory.getLong(endpoint + FiLayout.EP_ATTR_MAX_MSG_SIZE);
         return new FabricInfo(info, Memory.stringAt(fabric + FiLayout.FABRIC_ATTR_PROV_NAME),
             Memory.stringAt(domain + FiLayout.DOMAIN_ATTR_NAME), Memory.getInt(endpoint + FiLayout.EP_ATTR_TYPE),
-            Memory.getLong(info + FiLayout.INFO_CAPS), Memory.getLong(info + FiLayout.INFO_MODE), Memory.getInt(domain + FiLayout.DOMAIN_ATTR_MR_MODE), source(info),
+            Memory.getLong(info + FiLayout.INFO_CAPS), Memory.getLong(info + FiLayout.INFO_MODE),
+            Memory.getInt(domain + FiLayout.DOMAIN_ATTR_MR_MODE), source(info),
             Memory.getLong(tx + FiLayout.TX_ATTR_INJECT_SIZE), Memory.getLong(tx + FiLayout.TX_ATTR_SIZE),
             Memory.getLong(rx + FiLayout.RX_ATTR_SIZE), max < 0 || max > MAX_MESSAGE ? MAX_MESSAGE : max);
     }

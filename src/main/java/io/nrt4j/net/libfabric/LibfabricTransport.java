@@ -30,6 +30,8 @@ final class LibfabricTransport implements NetTransport {
     /** How long a close waits for the provider to give memory up, and for the peer to take what was sent to it. */
     private static final long CLOSE_NS = TimeUnit.SECONDS.toNanos(2);
     private static final long CLOSE_PAUSE_NS = 20_000;
+    /** How long the end of receives is waited for when the peers have been told. */
+    private static final long DRAIN_NS = TimeUnit.MILLISECONDS.toNanos(500);
 
     private final FabricSelection selection;
     private final FabricEndpoint endpoint;
@@ -195,9 +197,7 @@ final class LibfabricTransport implements NetTransport {
             final long deadlineNs = System.nanoTime() + CLOSE_NS;
             while (engine.closing().holdsMemory(comm) && System.nanoTime() - deadlineNs < 0) {
                 engine.progressLocked();
-                engine.lock.unlock();
-                LockSupport.parkNanos(CLOSE_PAUSE_NS);
-                engine.lock.lock();
+                pauseUnlocked();
             }
             control.announceClose(comm);
             registrations.endAll(handle);
@@ -227,10 +227,34 @@ final class LibfabricTransport implements NetTransport {
             return;
         }
         try {
+            giveUpReceives();
             control.close();
         } finally {
             closeEndpoint();
         }
+    }
+
+    /** While peers still serve them: an endpoint that is closed with a long receive under way may take the JVM with it. */
+    private void giveUpReceives() {
+        engine.lock.lock();
+        try {
+            engine.closing().giveUpReceives();
+            final long deadlineNs = System.nanoTime() + CLOSE_NS;
+            while (endpoint.directReceives > 0 && System.nanoTime() - deadlineNs < 0) {
+                engine.progressLocked();
+                pauseUnlocked();
+            }
+        } finally {
+            engine.publishBusy();
+            engine.lock.unlock();
+        }
+    }
+
+    /** Lets others have the lock for a moment. */
+    private void pauseUnlocked() {
+        engine.lock.unlock();
+        LockSupport.parkNanos(CLOSE_PAUSE_NS);
+        engine.lock.lock();
     }
 
     /** Whatever fails: what the provider has of our memory, and the names of shared memory, go. */
@@ -238,6 +262,10 @@ final class LibfabricTransport implements NetTransport {
         engine.lock.lock();
         try {
             engine.shutDown();
+            final long deadlineNs = System.nanoTime() + DRAIN_NS;
+            while (engine.drainReceives() && System.nanoTime() - deadlineNs < 0) {
+                pauseUnlocked();
+            }
         } finally {
             endpoint.close();
             selection.close();
@@ -260,7 +288,7 @@ final class LibfabricTransport implements NetTransport {
 
     private void awaitClose() {
         try {
-            if (!closeDone.await(CLOSE_NS, TimeUnit.NANOSECONDS)) {
+            if (!closeDone.await(3 * CLOSE_NS, TimeUnit.NANOSECONDS)) {
                 LOG.warn("the libfabric transport is still being closed by another thread");
             }
         } catch (final InterruptedException ex) {

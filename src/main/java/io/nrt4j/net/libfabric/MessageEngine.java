@@ -453,6 +453,17 @@ final class MessageEngine {
         }
     }
 
+    /** After {@link #shutDown}: polls for the end of receives, and answers whether the provider has some still. */
+    boolean drainReceives() {
+        try {
+            endpoint.poll(incoming);
+        } catch (final NrtException ex) {
+            LOG.debug("the endpoint that is being closed is broken", ex);
+            return false;
+        }
+        return endpoint.directReceives > 0;
+    }
+
     /** The endpoint is about to be closed: nothing is posted or polled any more. */
     void shutDown() {
         brokenCause = "the transport was closed";
@@ -462,6 +473,7 @@ final class MessageEngine {
             }
         }
         settle();
+        endpoint.ops().cancelReceives(endpoint.path());
         comms.clear();
         outcomes.reset();
         workHead = null;

@@ -132,7 +132,8 @@ final class Rendezvous {
     }
 
     private long begin(final byte[] handle) {
-        final Connect connect = new Connect(ListenHandle.read(handle), System.nanoTime() + TimeUnit.SECONDS.toNanos(ControlPlane.HANDSHAKE_S));
+        final Connect connect = new Connect(ListenHandle.read(handle),
+            System.nanoTime() + TimeUnit.SECONDS.toNanos(ControlPlane.HANDSHAKE_S));
         connect.connection = plane.connectionTo(connect.handle);
         final long number = ++counter;
         connects.put(number, connect);

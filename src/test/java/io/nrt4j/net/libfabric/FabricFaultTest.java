@@ -129,7 +129,8 @@ class FabricFaultTest {
             assertThat(((Thread) field(controlThread, "thread")).isAlive()).isFalse();
             assertThat(failure(link, pair.right, receive)).hasMessageContaining("its control thread failed");
             for (final ThrowingCallable call : List.<ThrowingCallable>of(
-                () -> pair.right.listen(0, new byte[NetTransport.HANDLE_BYTES]), () -> pair.right.connect(0, new byte[NetTransport.HANDLE_BYTES]))) {
+                () -> pair.right.listen(0, new byte[NetTransport.HANDLE_BYTES]),
+                () -> pair.right.connect(0, new byte[NetTransport.HANDLE_BYTES]))) {
                 assertThatThrownBy(call)
                     .isInstanceOfSatisfying(NrtException.class, ex -> assertThat(ex.status()).isEqualTo(NrtStatus.FAILURE))
                     .hasMessageContaining("its control thread failed");
