@@ -5,7 +5,8 @@
 #   scripts/bench.sh -f 1 HotPath           1 fork, benchmarks whose name matches a regular expression
 #   scripts/bench.sh -- -wi 2 -i 3          everything after -- goes to JMH as it is
 #   scripts/bench.sh --check                exit code 1 when the hot path exceeds its limits (8 B: 3 times the control, 1 MiB: 1.05
-#                                           times, by the best iterations; less than a byte allocated); also with --footprint
+#                                           times, by the best iterations; less than a byte allocated); also with --footprint and
+#                                           --fabric, each by its own limits
 #   scripts/bench.sh --footprint            2,048 pairs in 512 MB of heap, and processor time while idle and while waiting
 #   scripts/bench.sh --fabric               libfabric in two processes, 8 alternating rounds: raw C calls, nrt4j perf, jucx, sockets
 #   scripts/bench.sh --fabric --rounds 12 --provider shm
@@ -80,7 +81,8 @@ if [ "$fabric" = yes ]; then
     done
     [ "$ucx" = true ] || printf 'SKIP: jucx: there is no libucp.so.0\n'
     printf '%s, %s processors, load %s\n' "$(uname -srm)" "$(nproc)" "$(cut -d ' ' -f 1-3 /proc/loadavg)"
-    exec "$JAVA_HOME/bin/java" "${quiet[@]}" -cp "$classpath" io.nrt4j.bench.FabricRounds "$rounds" "$yardstick" "$ucx" "${providers[@]}"
+    exec "$JAVA_HOME/bin/java" "${quiet[@]}" -cp "$classpath" io.nrt4j.bench.FabricRounds "$rounds" "$yardstick" "$ucx" \
+        "$([ ${#check[@]} -gt 0 ] && echo true || echo false)" "${providers[@]}"
 fi
 if [ "$footprint" = yes ]; then
     exec "$JAVA_HOME/bin/java" -Xmx512m "${quiet[@]}" -cp "$classpath" io.nrt4j.sendrecv.FootprintProbe "${check[@]}"

@@ -18,7 +18,6 @@ int main(void)
     AT(INFO_CAPS, fi_info, caps);
     AT(INFO_MODE, fi_info, mode);
     AT(INFO_ADDR_FORMAT, fi_info, addr_format);
-    AT(INFO_SRC_ADDRLEN, fi_info, src_addrlen);
     AT(INFO_SRC_ADDR, fi_info, src_addr);
     AT(INFO_TX_ATTR, fi_info, tx_attr);
     AT(INFO_RX_ATTR, fi_info, rx_attr);
@@ -34,9 +33,7 @@ int main(void)
     AT(DOMAIN_ATTR_THREADING, fi_domain_attr, threading);
     AT(DOMAIN_ATTR_CONTROL_PROGRESS, fi_domain_attr, control_progress);
     AT(DOMAIN_ATTR_DATA_PROGRESS, fi_domain_attr, data_progress);
-    AT(DOMAIN_ATTR_AV_TYPE, fi_domain_attr, av_type);
     AT(DOMAIN_ATTR_MR_MODE, fi_domain_attr, mr_mode);
-    AT(FABRIC_ATTR_NAME, fi_fabric_attr, name);
     AT(FABRIC_ATTR_PROV_NAME, fi_fabric_attr, prov_name);
     AT(FID_OPS, fid, ops);
     AT(FI_OPS_CLOSE, fi_ops, close);
@@ -57,7 +54,6 @@ int main(void)
     AT(DOMAIN_OPS_ENDPOINT, fi_ops_domain, endpoint);
     AT(MR_OPS_REG, fi_ops_mr, reg);
     AT(AV_OPS_INSERT, fi_ops_av, insert);
-    AT(AV_OPS_REMOVE, fi_ops_av, remove);
     AT(CM_OPS_SETNAME, fi_ops_cm, setname);
     AT(CM_OPS_GETNAME, fi_ops_cm, getname);
     AT(EP_OPS_CANCEL, fi_ops_ep, cancel);
@@ -73,13 +69,10 @@ int main(void)
     AT(CQ_ATTR_FORMAT, fi_cq_attr, format);
     AT(CQ_ATTR_WAIT_OBJ, fi_cq_attr, wait_obj);
     AT(CQ_ENTRY_CONTEXT, fi_cq_tagged_entry, op_context);
-    AT(CQ_ENTRY_FLAGS, fi_cq_tagged_entry, flags);
     AT(CQ_ENTRY_LEN, fi_cq_tagged_entry, len);
     AT(CQ_ENTRY_TAG, fi_cq_tagged_entry, tag);
     IS(CQ_ENTRY_BYTES, sizeof(struct fi_cq_tagged_entry));
     AT(CQ_ERR_CONTEXT, fi_cq_err_entry, op_context);
-    AT(CQ_ERR_FLAGS, fi_cq_err_entry, flags);
-    AT(CQ_ERR_LEN, fi_cq_err_entry, len);
     AT(CQ_ERR_ERR, fi_cq_err_entry, err);
     AT(CQ_ERR_PROV_ERRNO, fi_cq_err_entry, prov_errno);
     AT(CQ_ERR_DATA, fi_cq_err_entry, err_data);
@@ -106,6 +99,7 @@ int main(void)
     IS(EAGAIN, FI_EAGAIN);
     IS(ENOMEM, FI_ENOMEM);
     IS(ECANCELED, FI_ECANCELED);
+    IS(ENODATA, FI_ENODATA);
     IS(EAVAIL, FI_EAVAIL);
     return 0;
 }

@@ -111,9 +111,11 @@ record Contender(String name, boolean perCase, Map<String, String> environment, 
     private String run(final int port, final Case one) throws IOException, InterruptedException {
         final File serverOutput = Files.createTempFile("nrt4j-bench", ".server").toFile();
         final File clientOutput = Files.createTempFile("nrt4j-bench", ".client").toFile();
-        final Process server = start(commands.of(false, port, one), serverOutput);
-        final Process client = start(commands.of(true, port, one), clientOutput);
+        Process server = null;
+        Process client = null;
         try {
+            server = start(commands.of(false, port, one), serverOutput);
+            client = start(commands.of(true, port, one), clientOutput);
             final boolean ended = client.waitFor(LIMIT_S, TimeUnit.SECONDS) && server.waitFor(10, TimeUnit.SECONDS);
             final String said = Files.readString(clientOutput.toPath(), StandardCharsets.UTF_8);
             if (!ended || client.exitValue() != 0 || server.exitValue() != 0) {
@@ -122,8 +124,11 @@ record Contender(String name, boolean perCase, Map<String, String> environment, 
             }
             return said;
         } finally {
-            client.destroyForcibly();
-            server.destroyForcibly();
+            for (final Process end : new Process[] {client, server}) {
+                if (end != null) {
+                    end.destroyForcibly();
+                }
+            }
             Files.deleteIfExists(serverOutput.toPath());
             Files.deleteIfExists(clientOutput.toPath());
         }

@@ -7,10 +7,12 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.stream.Stream;
 
 /**
  * Alternating rounds: in each, every contender measures every case once, in the other order in every second round. Prints, for
@@ -45,14 +47,20 @@ public final class FabricRounds {
     /**
      * Measures.
      *
-     * @param args number of rounds, the C yardstick's binary, whether UCX is here, and the providers.
+     * @param args number of rounds, the C yardstick's binary, whether UCX is here, whether a missed limit is an error (exit code 1),
+     *             and the providers.
      * @throws IOException          when a contender cannot be started.
      * @throws InterruptedException when it is interrupted.
      */
     public static void main(final String[] args) throws IOException, InterruptedException {
         final int rounds = Integer.parseInt(args[0]);
-        for (int i = 3; i < args.length; i++) {
-            new FabricRounds().run(args[i], rounds, Path.of(args[1]), Boolean.parseBoolean(args[2]));
+        int missed = 0;
+        for (int i = 4; i < args.length; i++) {
+            missed += new FabricRounds().run(args[i], rounds, Path.of(args[1]), Boolean.parseBoolean(args[2]));
+        }
+        if (missed > 0 && Boolean.parseBoolean(args[3])) {
+            System.out.printf("%nlimits missed: %d%n", missed);
+            System.exit(1);
         }
     }
 
@@ -67,7 +75,8 @@ public final class FabricRounds {
         }
     }
 
-    private void run(final String provider, final int rounds, final Path binary, final boolean ucx)
+    /** Measures and prints; answers how many limits were missed. */
+    private int run(final String provider, final int rounds, final Path binary, final boolean ucx)
         throws IOException, InterruptedException {
         final boolean shm = provider.equals("shm");
         final String address = shm ? "" : "127.0.0.1";
@@ -84,25 +93,31 @@ public final class FabricRounds {
         }
         final Map<Contender, List<Map<Case, Double>>> figures = new LinkedHashMap<>();
         contenders.forEach(contender -> figures.put(contender, new ArrayList<>()));
-        for (int round = 0; round < rounds; round++) {
-            final List<Contender> order = new ArrayList<>(contenders);
-            if (round % 2 == 1) {
-                Collections.reverse(order);
+        try {
+            for (int round = 0; round < rounds; round++) {
+                final List<Contender> order = new ArrayList<>(contenders);
+                if (round % 2 == 1) {
+                    Collections.reverse(order);
+                }
+                for (final Contender contender : order) {
+                    figures.get(contender).add(contender.measure(this::nextPort));
+                }
+                System.err.printf("%s: round %d of %d%n", provider, round + 1, rounds);
             }
-            for (final Contender contender : order) {
-                figures.get(contender).add(contender.measure(this::nextPort));
+        } finally {
+            try (Stream<Path> files = Files.walk(locks)) {
+                files.sorted(Comparator.reverseOrder()).forEach(path -> path.toFile().delete());
             }
-            System.err.printf("%s: round %d of %d%n", provider, round + 1, rounds);
         }
-        Files.walk(locks).sorted(java.util.Comparator.reverseOrder()).forEach(path -> path.toFile().delete());
-        print(provider, rounds, figures);
+        return print(provider, rounds, figures);
     }
 
-    private static void print(final String provider, final int rounds, final Map<Contender, List<Map<Case, Double>>> figures) {
+    private static int print(final String provider, final int rounds, final Map<Contender, List<Map<Case, Double>>> figures) {
         final Contender ours = figures.keySet().stream().filter(contender -> contender.name().equals("nrt4j")).findFirst().orElseThrow();
         System.out.printf("%n%s: medians of %d alternating rounds, and of the paired ratios nrt4j : other with their range%n%n",
             provider, rounds);
         System.out.printf("%-28s %10s   %-22s %10s   %-24s %s%n", "", "nrt4j", "other", "", "ratio", "limit");
+        int missed = 0;
         for (final Case one : Case.ALL) {
             final double[] mine = of(figures.get(ours), one);
             for (final Contender other : figures.keySet()) {
@@ -115,9 +130,11 @@ public final class FabricRounds {
                     System.out.printf(Locale.ROOT, "%-28s %10.2f   %-22s %10.2f   %6.3f (%.3f-%.3f)     %s%n", one, median(mine),
                         other.name(), median(theirs), ratio, min(ratios), max(ratios),
                         limit == null ? "" : limit.text() + (limit.isKept(ratio) ? "  kept" : "  MISSED"));
+                    missed += limit == null || limit.isKept(ratio) ? 0 : 1;
                 }
             }
         }
+        return missed;
     }
 
     /** What the ratio of nrt4j to another is measured by; null for nothing. */

@@ -494,6 +494,16 @@ public abstract class NetTransportContract {
         refusal(() -> near.regMr(pair.send(), tensor(10).address(), -1, Placement.HOST));
     }
 
+    @Test
+    void registrationsEndWithTheirCommunicator() {
+        final Pair pair = connect();
+        final Memory source = source(pair, tensor(10));
+        final Memory target = target(pair, tensor(10));
+        pair.close();
+        refusal(source::deregister);
+        refusal(target::deregister);
+    }
+
     // ---- room
 
     @Test

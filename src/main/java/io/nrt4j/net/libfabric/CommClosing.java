@@ -32,6 +32,15 @@ final class CommClosing {
         dropEarly(comm);
     }
 
+    /** The transport is about to be closed: asks the provider for the memory of all receives. */
+    void giveUpReceives() {
+        for (final Comm comm : comms.all()) {
+            if (comm instanceof RecvComm && !comm.closed) {
+                begin(comm);
+            }
+        }
+    }
+
     /** Whether the provider still has memory of a communicator. */
     boolean holdsMemory(final Comm comm) {
         for (final int op : comm.op) {

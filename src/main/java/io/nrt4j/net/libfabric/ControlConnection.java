@@ -8,18 +8,22 @@ import java.nio.channels.SocketChannel;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import jdk.net.ExtendedSocketOptions;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * A control connection to one peer process: hello and connecting first, liveness afterwards. While a process is stopped, its
  * kernel goes on answering keep-alives; when its host is lost, they end the connection after 15 s.
  *
- * <p>Threads: the channel and {@code in} belong to the control thread; {@code out} is filled by any thread; all else is read
- * and written under the engine's lock.
+ * <p>Threads: {@code in} and {@code key} belong to the control thread, which reads and writes the channel; {@code out} is filled by any
+ * thread; all else is read and written under the engine's lock. Whoever holds that lock may end the connection: then the control
+ * thread finds the channel closed, and the key cancelled, at any moment.
  */
 final class ControlConnection {
     /** How far it has come. */
     enum Phase { CONNECTING, HELLO, PROBING, UP, DEAD }
 
+    private static final Logger LOG = LoggerFactory.getLogger(ControlConnection.class);
     private static final int KEEP_ALIVE_IDLE_S = 5;
     private static final int KEEP_ALIVE_INTERVAL_S = 2;
     private static final int KEEP_ALIVE_COUNT = 5;
@@ -34,7 +38,8 @@ final class ControlConnection {
     long deadlineNs;
     long remoteInstance;
     Peer peer;
-    String deathCause;
+    /** The two processes cannot talk to each other, as over different providers, whatever the handle. */
+    boolean incompatible;
     /** The peer closes; it had sent so many messages, which may still be on their way until the deadline. */
     boolean bye;
     int byeMessages;
@@ -81,7 +86,7 @@ final class ControlConnection {
             try {
                 channel.write(frame.encode());
             } catch (final IOException ex) {
-                deathCause = ex.toString(); // it is being closed anyway
+                LOG.trace("{}: a last frame could not be written; it is being closed anyway", this, ex);
             }
         }
     }
@@ -90,7 +95,7 @@ final class ControlConnection {
         try {
             channel.close();
         } catch (final IOException ex) {
-            deathCause = deathCause == null ? ex.toString() : deathCause;
+            LOG.debug("{}: closing it failed", this, ex);
         }
     }
 

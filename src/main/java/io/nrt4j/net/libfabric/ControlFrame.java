@@ -29,7 +29,7 @@ record ControlFrame(int type, long a, long b, long c, long d, byte[] name, Strin
     static final int HELLO = 1;
     /** The same, in answer. */
     static final int HELLO_ACK = 2;
-    /** text: why there is no connection; the listener's handle is stale. */
+    /** text: why there is no connection. a: 0 when the listener's handle is stale, 1 when no other one will do either. */
     static final int REFUSED = 3;
     /** Another connection between the two wins. */
     static final int COLLISION = 4;

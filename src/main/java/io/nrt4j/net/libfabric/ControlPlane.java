@@ -27,7 +27,9 @@ import org.slf4j.LoggerFactory;
  */
 final class ControlPlane {
     private static final Logger LOG = LoggerFactory.getLogger(ControlPlane.class);
-    private static final long HANDSHAKE_NS = TimeUnit.SECONDS.toNanos(10);
+    /** How long a connection may take to come up, and a connect may be without one. */
+    static final long HANDSHAKE_S = 10;
+
     private static final long GOODBYE_NS = TimeUnit.MILLISECONDS.toNanos(500);
     private static final long GOODBYE_PAUSE_NS = 50_000;
 
@@ -39,6 +41,8 @@ final class ControlPlane {
     private final Map<Long, ControlConnection> byInstance = new HashMap<>();
     private final List<ControlConnection> connections = new ArrayList<>();
     private boolean closed;
+    /** Why the control thread has ended by itself; null while it has not. */
+    private String brokenCause;
 
     ControlPlane(final MessageEngine engine, final InetAddress address) throws IOException {
         this.engine = engine;
@@ -77,7 +81,7 @@ final class ControlPlane {
             boolean open = false;
             try {
                 final ControlConnection connection = new ControlConnection(channel, true, handle.control().toString(),
-                    System.nanoTime() + HANDSHAKE_NS);
+                    System.nanoTime() + TimeUnit.SECONDS.toNanos(HANDSHAKE_S));
                 channel.bind(new InetSocketAddress(thread.address().getAddress(), 0));
                 channel.connect(handle.control());
                 connection.remoteInstance = handle.instance();
@@ -142,6 +146,9 @@ final class ControlPlane {
         if (closed) {
             throw new NrtException(NrtStatus.CLOSED, "the libfabric transport is closed");
         }
+        if (brokenCause != null) {
+            throw new NrtException(NrtStatus.FAILURE, "the libfabric transport has no control connections any more: " + brokenCause);
+        }
     }
 
     void send(final ControlConnection connection, final ControlFrame frame) {
@@ -203,7 +210,7 @@ final class ControlPlane {
 
     void onAccepted(final SocketChannel channel) throws IOException {
         final ControlConnection connection = new ControlConnection(channel, false, String.valueOf(channel.getRemoteAddress()),
-            System.nanoTime() + HANDSHAKE_NS);
+            System.nanoTime() + TimeUnit.SECONDS.toNanos(HANDSHAKE_S));
         connections.add(connection);
         thread.registerNow(connection);
     }
@@ -224,10 +231,10 @@ final class ControlPlane {
                 }
             } else if (connection.phase != ControlConnection.Phase.UP && now - connection.deadlineNs >= 0) {
                 onBroken(connection, switch (connection.phase) {
-                    case CONNECTING -> "no answer from " + connection.where;
-                    case PROBING -> "nothing came through libfabric from " + connection.where + " within 10 s";
-                    default -> "no hello from " + connection.where;
-                });
+                    case CONNECTING -> "no answer from ";
+                    case PROBING -> "nothing came through libfabric from ";
+                    default -> "no hello from ";
+                } + connection.where + " within " + HANDSHAKE_S + " s");
             }
         }
     }
@@ -237,7 +244,6 @@ final class ControlPlane {
         if (!connection.alive()) {
             return;
         }
-        connection.deathCause = cause;
         connection.phase = ControlConnection.Phase.DEAD;
         connection.closeQuietly();
         connections.remove(connection);
@@ -274,9 +280,10 @@ final class ControlPlane {
 
     private void onHello(final ControlConnection connection, final ControlFrame frame) {
         String refusal = null;
+        final boolean incompatible = !frame.text().equals(compatibility);
         if (frame.b() != instance) {
             refusal = "another process listens there now";
-        } else if (!frame.text().equals(compatibility)) {
+        } else if (incompatible) {
             refusal = "it uses " + compatibility + ", not " + frame.text();
         }
         if (refusal == null && frame.a() != instance) {
@@ -310,7 +317,7 @@ final class ControlPlane {
             refusal = ex.getMessage();
         }
         LOG.warn("refused a control connection {}: {}", connection, refusal);
-        send(connection, ControlFrame.of(ControlFrame.REFUSED, 0, 0, refusal));
+        send(connection, ControlFrame.of(ControlFrame.REFUSED, frame.b() == instance && incompatible ? 1 : 0, 0, refusal));
     }
 
     private void onHelloAnswer(final ControlConnection connection, final ControlFrame frame) {
@@ -336,7 +343,11 @@ final class ControlPlane {
                     rendezvous.adopt(winner);
                 }
             }
-            default -> onBroken(connection, frame.type() == ControlFrame.REFUSED || frame.type() == ControlFrame.BYE ? frame.text()
+            case ControlFrame.REFUSED -> {
+                connection.incompatible = frame.a() != 0;
+                onBroken(connection, frame.text());
+            }
+            default -> onBroken(connection, frame.type() == ControlFrame.BYE ? frame.text()
                 : "unexpected answer " + frame.type() + " from " + connection.where);
         }
     }
@@ -398,9 +409,10 @@ final class ControlPlane {
     }
 
     /** Everything ends; under the lock, when the thread has ended. */
-    void dropAll() {
+    void dropAll(final String cause) {
+        brokenCause = cause;
         for (final ControlConnection connection : List.copyOf(connections)) {
-            onBroken(connection, "the transport was closed");
+            onBroken(connection, cause);
         }
         rendezvous.clear();
     }

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.nio.channels.CancelledKeyException;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.ServerSocketChannel;
@@ -94,18 +95,21 @@ final class ControlThread {
     }
 
     private void run() {
+        String cause = "its control thread failed";
         try {
             while (running) {
                 selector.select(timeoutMs());
                 step();
             }
             goodbye();
+            cause = "the transport was closed";
         } catch (final IOException | RuntimeException ex) {
+            cause += ": " + ex;
             LOG.error("the control thread of the libfabric transport ended", ex);
         } finally {
             engine.lock.lock();
             try {
-                plane.dropAll();
+                plane.dropAll(cause);
             } finally {
                 engine.lock.unlock();
             }
@@ -204,8 +208,8 @@ final class ControlThread {
             if (key.isValid() && key.isReadable()) {
                 read(connection);
             }
-        } catch (final IOException ex) {
-            broken(connection, "the control connection with " + connection.where + " broke: " + ex.getMessage());
+        } catch (final IOException | CancelledKeyException ex) {
+            broken(connection, ex);
         }
     }
 
@@ -244,9 +248,14 @@ final class ControlThread {
             if (connection.key.isValid()) {
                 connection.key.interestOps(all ? SelectionKey.OP_READ : SelectionKey.OP_READ | SelectionKey.OP_WRITE);
             }
-        } catch (final IOException ex) {
-            broken(connection, "the control connection with " + connection.where + " broke: " + ex.getMessage());
+        } catch (final IOException | CancelledKeyException ex) {
+            broken(connection, ex);
         }
+    }
+
+    /** Also when the data path found the peer unusable, and closed the channel, while it was being served here. */
+    private void broken(final ControlConnection connection, final Exception cause) {
+        broken(connection, "the control connection with " + connection.where + " broke: " + cause.getMessage());
     }
 
     private void broken(final ControlConnection connection, final String cause) {

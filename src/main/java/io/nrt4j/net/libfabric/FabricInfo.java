@@ -9,7 +9,6 @@ import java.net.UnknownHostException;
  * @param address      of the native struct; valid as long as its list.
  * @param provider     such as {@code tcp;ofi_rxm}.
  * @param domain       name of the domain.
- * @param fabric       name of the fabric.
  * @param endpointType 3 is reliable datagram.
  * @param caps         capability bits.
  * @param mode         mode bits that the provider asks for.
@@ -20,7 +19,7 @@ import java.net.UnknownHostException;
  * @param rxSize       length of the receive queue.
  * @param maxMessage   longest message, never negative.
  */
-record FabricInfo(long address, String provider, String domain, String fabric, int endpointType, long caps, long mode, int mrMode,
+record FabricInfo(long address, String provider, String domain, int endpointType, long caps, long mode, int mrMode,
     InetAddress source, long injectSize, long txSize, long rxSize, long maxMessage) {
 
     /** Lengths travel in 56 bits. */
@@ -34,9 +33,9 @@ record FabricInfo(long address, String provider, String domain, String fabric, i
         final long rx = Memory.getLong(info + FiLayout.INFO_RX_ATTR);
         final long max = Memory.getLong(endpoint + FiLayout.EP_ATTR_MAX_MSG_SIZE);
         return new FabricInfo(info, Memory.stringAt(fabric + FiLayout.FABRIC_ATTR_PROV_NAME),
-            Memory.stringAt(domain + FiLayout.DOMAIN_ATTR_NAME), Memory.stringAt(fabric + FiLayout.FABRIC_ATTR_NAME),
-            Memory.getInt(endpoint + FiLayout.EP_ATTR_TYPE), Memory.getLong(info + FiLayout.INFO_CAPS),
-            Memory.getLong(info + FiLayout.INFO_MODE), Memory.getInt(domain + FiLayout.DOMAIN_ATTR_MR_MODE), source(info),
+            Memory.stringAt(domain + FiLayout.DOMAIN_ATTR_NAME), Memory.getInt(endpoint + FiLayout.EP_ATTR_TYPE),
+            Memory.getLong(info + FiLayout.INFO_CAPS), Memory.getLong(info + FiLayout.INFO_MODE),
+            Memory.getInt(domain + FiLayout.DOMAIN_ATTR_MR_MODE), source(info),
             Memory.getLong(tx + FiLayout.TX_ATTR_INJECT_SIZE), Memory.getLong(tx + FiLayout.TX_ATTR_SIZE),
             Memory.getLong(rx + FiLayout.RX_ATTR_SIZE), max < 0 || max > MAX_MESSAGE ? MAX_MESSAGE : max);
     }

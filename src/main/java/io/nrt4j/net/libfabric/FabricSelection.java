@@ -46,8 +46,9 @@ record FabricSelection(Libfabric.InfoList infos, FabricInfo info, InetAddress co
         try {
             final List<FabricInfo> usable = infos.entries().stream().filter(FabricInfo::usable).toList();
             final FabricInfo info = asked.isEmpty() ? preferred(libfabric, usable, wanted) : named(libfabric, asked, usable, wanted);
+            final FabricSelection selection = new FabricSelection(infos, info, controlAddress(info, wanted));
             chosen = true;
-            return new FabricSelection(infos, info, controlAddress(info, wanted));
+            return selection;
         } finally {
             if (!chosen) {
                 infos.close();

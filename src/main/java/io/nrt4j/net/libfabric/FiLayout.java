@@ -15,7 +15,6 @@ final class FiLayout {
     static final int INFO_CAPS = 8;
     static final int INFO_MODE = 16;
     static final int INFO_ADDR_FORMAT = 24;
-    static final int INFO_SRC_ADDRLEN = 32;
     static final int INFO_SRC_ADDR = 48;
     static final int INFO_TX_ATTR = 72;
     static final int INFO_RX_ATTR = 80;
@@ -32,9 +31,7 @@ final class FiLayout {
     static final int DOMAIN_ATTR_THREADING = 16;
     static final int DOMAIN_ATTR_CONTROL_PROGRESS = 20;
     static final int DOMAIN_ATTR_DATA_PROGRESS = 24;
-    static final int DOMAIN_ATTR_AV_TYPE = 32;
     static final int DOMAIN_ATTR_MR_MODE = 36;
-    static final int FABRIC_ATTR_NAME = 8;
     static final int FABRIC_ATTR_PROV_NAME = 16;
 
     static final int FID_OPS = 16;
@@ -54,7 +51,6 @@ final class FiLayout {
     static final int DOMAIN_OPS_ENDPOINT = 24;
     static final int MR_OPS_REG = 8;
     static final int AV_OPS_INSERT = 8;
-    static final int AV_OPS_REMOVE = 32;
     static final int CM_OPS_SETNAME = 8;
     static final int CM_OPS_GETNAME = 16;
     static final int EP_OPS_CANCEL = 8;
@@ -71,13 +67,10 @@ final class FiLayout {
     static final int CQ_ATTR_FORMAT = 16;
     static final int CQ_ATTR_WAIT_OBJ = 20;
     static final int CQ_ENTRY_CONTEXT = 0;
-    static final int CQ_ENTRY_FLAGS = 8;
     static final int CQ_ENTRY_LEN = 16;
     static final int CQ_ENTRY_TAG = 40;
     static final int CQ_ENTRY_BYTES = 48;
     static final int CQ_ERR_CONTEXT = 0;
-    static final int CQ_ERR_FLAGS = 8;
-    static final int CQ_ERR_LEN = 16;
     static final int CQ_ERR_ERR = 56;
     static final int CQ_ERR_PROV_ERRNO = 60;
     static final int CQ_ERR_DATA = 64;
@@ -110,6 +103,8 @@ final class FiLayout {
     static final int ENOMEM = 12;
     static final int EAGAIN = 11;
     static final int ECANCELED = 125;
+    /** Answer of {@code fi_getinfo} when nothing fits. */
+    static final int ENODATA = 61;
     /** Answer of a completion queue's read when an error entry is waiting. */
     static final int EAVAIL = 259;
 

@@ -16,7 +16,7 @@ import org.slf4j.LoggerFactory;
 /**
  * The loaded library: its exported functions, used for set-up only. One per file name and process, never unloaded.
  *
- * <p>Threads: any; {@code LOADED} is read and written under the class's lock.
+ * <p>Threads: any; {@code LOADED} is guarded by its own monitor.
  */
 final class Libfabric {
     static final String DEFAULT_NAME = "libfabric.so.1";
@@ -107,6 +107,7 @@ final class Libfabric {
      * @param provider name for the hints, or null.
      * @param all      true to give no hints but the provider.
      * @return list that the caller closes; empty when nothing fits.
+     * @throws NrtException when {@code fi_getinfo} fails for another reason.
      */
     InfoList infos(final String provider, final boolean all) {
         final long hints = Pointer.nativeValue(function("fi_dupinfo").invokePointer(new Object[] {Pointer.NULL}));
@@ -124,7 +125,11 @@ final class Libfabric {
             }
             final int rc = SignalGuard.around(() -> function("fi_getinfo").invokeInt(new Object[] {
                 FiLayout.API_VERSION, Pointer.NULL, Pointer.NULL, 0L, new Pointer(hints), new Pointer(out)}));
-            return new InfoList(this, rc == 0 ? Memory.getLong(out) : 0, rc);
+            if (rc != 0 && rc != -FiLayout.ENODATA) {
+                throw new NrtException(NrtStatus.FAILURE, "fi_getinfo of " + name + (provider == null ? "" : " for provider " + provider)
+                    + " failed: " + -rc + " (" + errorText(rc) + ")");
+            }
+            return new InfoList(this, rc == 0 ? Memory.getLong(out) : 0);
         } finally {
             Memory.free(out);
             function("fi_freeinfo").invokeVoid(new Object[] {new Pointer(hints)});
@@ -149,13 +154,11 @@ final class Libfabric {
     static final class InfoList implements AutoCloseable {
         private final Libfabric libfabric;
         private final long first;
-        private final int error;
         private boolean closed;
 
-        InfoList(final Libfabric libfabric, final long first, final int error) {
+        InfoList(final Libfabric libfabric, final long first) {
             this.libfabric = libfabric;
             this.first = first;
-            this.error = error;
         }
 
         /** The entries, valid until the list is closed. */
@@ -165,11 +168,6 @@ final class Libfabric {
                 entries.add(FabricInfo.read(at));
             }
             return entries;
-        }
-
-        /** 0, or the negative error number of {@code fi_getinfo}. */
-        int error() {
-            return error;
         }
 
         @Override

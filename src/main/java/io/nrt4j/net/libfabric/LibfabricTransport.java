@@ -30,6 +30,8 @@ final class LibfabricTransport implements NetTransport {
     /** How long a close waits for the provider to give memory up, and for the peer to take what was sent to it. */
     private static final long CLOSE_NS = TimeUnit.SECONDS.toNanos(2);
     private static final long CLOSE_PAUSE_NS = 20_000;
+    /** How long the end of receives is waited for when the peers have been told. */
+    private static final long DRAIN_NS = TimeUnit.MILLISECONDS.toNanos(500);
 
     private final FabricSelection selection;
     private final FabricEndpoint endpoint;
@@ -47,30 +49,43 @@ final class LibfabricTransport implements NetTransport {
         selection = FabricSelection.choose(libfabric, config);
         FabricEndpoint opened = null;
         ControlPlane plane = null;
+        boolean complete = false;
         try {
             opened = new FabricEndpoint(libfabric, selection.info(), rescue, MAX_OPS);
             engine = new MessageEngine(opened, EndpointTuning.of(selection.info()));
             plane = new ControlPlane(engine, selection.control());
+            engine.attach(plane);
+            registrations = new RegistrationTable(engine.lock, opened);
+            // A process that exits in good order leaves no shm names behind, even if the application forgot to close.
+            Runtime.getRuntime().addShutdownHook(shutdownHook);
+            plane.start();
+            complete = true;
         } catch (final IOException ex) {
             throw new NrtException(NrtStatus.FAILURE, "cannot listen for control connections at " + selection.control().getHostAddress()
                 + ": " + ex.getMessage(), ex);
+        } catch (final IllegalStateException ex) {
+            throw new NrtException(NrtStatus.CLOSED, "no libfabric transport can be opened: " + ex.getMessage(), ex); // the JVM shuts down
         } finally {
-            if (plane == null) {
-                if (opened != null) {
-                    opened.close();
-                }
-                selection.close();
+            if (!complete) {
+                undo(opened, plane);
             }
         }
         endpoint = opened;
         control = plane;
-        engine.attach(control);
-        registrations = new RegistrationTable(engine.lock, endpoint);
-        // A process that exits in good order leaves no shm names behind, even if the application forgot to close.
-        Runtime.getRuntime().addShutdownHook(shutdownHook);
-        control.start();
         LOG.info("libfabric transport over {}, eager up to {} bytes, called through {}", selection.info().describe(), engine.eagerLimit(),
             ForeignCalls.available() ? "java.lang.foreign" : "libffi");
+    }
+
+    /** A constructor that fails leaves nothing behind. */
+    private void undo(final FabricEndpoint opened, final ControlPlane plane) {
+        removeShutdownHook();
+        if (plane != null) {
+            plane.close();
+        }
+        if (opened != null) {
+            opened.close();
+        }
+        selection.close();
     }
 
     @Override
@@ -182,12 +197,12 @@ final class LibfabricTransport implements NetTransport {
             final long deadlineNs = System.nanoTime() + CLOSE_NS;
             while (engine.closing().holdsMemory(comm) && System.nanoTime() - deadlineNs < 0) {
                 engine.progressLocked();
-                engine.lock.unlock();
-                LockSupport.parkNanos(CLOSE_PAUSE_NS);
-                engine.lock.lock();
+                pauseUnlocked();
             }
             control.announceClose(comm);
+            registrations.endAll(handle);
         } finally {
+            engine.publishBusy(); // first of all, closes the endpoint of a peer that died meanwhile
             engine.lock.unlock();
         }
     }
@@ -211,29 +226,69 @@ final class LibfabricTransport implements NetTransport {
             awaitClose(); // the JVM's shutdown must not overtake the application's close
             return;
         }
-        control.close();
+        try {
+            giveUpReceives();
+            control.close();
+        } finally {
+            closeEndpoint();
+        }
+    }
+
+    /** While peers still serve them: an endpoint that is closed with a long receive under way may take the JVM with it. */
+    private void giveUpReceives() {
+        engine.lock.lock();
+        try {
+            engine.closing().giveUpReceives();
+            final long deadlineNs = System.nanoTime() + CLOSE_NS;
+            while (endpoint.directReceives > 0 && System.nanoTime() - deadlineNs < 0) {
+                engine.progressLocked();
+                pauseUnlocked();
+            }
+        } finally {
+            engine.publishBusy();
+            engine.lock.unlock();
+        }
+    }
+
+    /** Lets others have the lock for a moment. */
+    private void pauseUnlocked() {
+        engine.lock.unlock();
+        LockSupport.parkNanos(CLOSE_PAUSE_NS);
+        engine.lock.lock();
+    }
+
+    /** Whatever fails: what the provider has of our memory, and the names of shared memory, go. */
+    private void closeEndpoint() {
         engine.lock.lock();
         try {
             engine.shutDown();
+            final long deadlineNs = System.nanoTime() + DRAIN_NS;
+            while (engine.drainReceives() && System.nanoTime() - deadlineNs < 0) {
+                pauseUnlocked();
+            }
+        } finally {
             endpoint.close();
             selection.close();
-        } finally {
             engine.lock.unlock();
             rescue.close();
             closeDone.countDown();
-        }
-        if (Thread.currentThread() != shutdownHook) {
-            try {
-                Runtime.getRuntime().removeShutdownHook(shutdownHook);
-            } catch (final IllegalStateException ex) {
-                LOG.debug("closed during the JVM's shutdown");
+            if (Thread.currentThread() != shutdownHook) {
+                removeShutdownHook();
             }
+        }
+    }
+
+    private void removeShutdownHook() {
+        try {
+            Runtime.getRuntime().removeShutdownHook(shutdownHook);
+        } catch (final IllegalStateException ex) {
+            LOG.debug("closed during the JVM's shutdown");
         }
     }
 
     private void awaitClose() {
         try {
-            if (!closeDone.await(CLOSE_NS, TimeUnit.NANOSECONDS)) {
+            if (!closeDone.await(3 * CLOSE_NS, TimeUnit.NANOSECONDS)) {
                 LOG.warn("the libfabric transport is still being closed by another thread");
             }
         } catch (final InterruptedException ex) {

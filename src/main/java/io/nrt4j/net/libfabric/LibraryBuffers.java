@@ -59,9 +59,9 @@ final class LibraryBuffers {
             post(peer.endpoint, peer.window);
             posted = peer.window;
         } else {
-            promised += peer.window;
-            post(peer.endpoint, promised - posted);
-            posted = Math.max(posted, promised);
+            final int needed = promised + peer.window;
+            post(peer.endpoint, needed - posted);
+            posted = Math.max(posted, needed);
         }
         int missing = MAX_WINDOW;
         while (missing > 0 && spareSends != null) {
@@ -73,16 +73,27 @@ final class LibraryBuffers {
         }
         if (missing > 0) {
             for (final LibraryBuffer buffer : peer.endpoint.buffers(missing, bufferBytes)) {
-                buffer.op = peer.endpoint.ops().take(OpTable.LIBRARY_SEND, buffer, Comm.NONE, null);
+                buffer.op = operation(peer.endpoint, OpTable.LIBRARY_SEND, buffer);
                 buffer.peer = peer;
                 peer.giveSend(buffer);
             }
         }
+        promised += perPeer ? 0 : peer.window;
+    }
+
+    /** The operation of a buffer, for its whole life. */
+    private static int operation(final FabricEndpoint at, final byte kind, final LibraryBuffer buffer) {
+        final int op = at.ops().take(kind, buffer, Comm.NONE, null);
+        if (op == OpTable.NONE) {
+            throw new NrtException(NrtStatus.RESOURCE, "libfabric's " + at.info().provider()
+                + " has as many operations under way as the endpoint may have; no buffers for another peer process");
+        }
+        return op;
     }
 
     private void post(final FabricEndpoint at, final int count) {
         for (final LibraryBuffer buffer : count > 0 ? at.buffers(count, bufferBytes) : new LibraryBuffer[0]) {
-            buffer.op = at.ops().take(OpTable.LIBRARY_RECV, buffer, Comm.NONE, null);
+            buffer.op = operation(at, OpTable.LIBRARY_RECV, buffer);
             repost(buffer);
         }
     }

@@ -216,7 +216,8 @@ final class MessageEngine {
         return busy.get() != 0;
     }
 
-    private void publishBusy() {
+    /** Before the lock is given back, by whoever may have ended something: what is retired is closed, and the rest is counted. */
+    void publishBusy() {
         settle();
         busy.lazySet(outcomes.active() + (workHead == null ? 0 : 1));
     }
@@ -415,10 +416,16 @@ final class MessageEngine {
             peers = Arrays.copyOf(peers, index * 2);
         }
         final FabricEndpoint at = perPeer ? endpoint.another(PEER_OPS) : endpoint;
-        final Peer peer = new Peer(at, index, ThreadLocalRandom.current().nextInt(1, Integer.MAX_VALUE), buffers.window());
-        buffers.equip(peer);
-        peers[index] = peer;
-        return peer;
+        try {
+            final Peer peer = new Peer(at, index, ThreadLocalRandom.current().nextInt(1, Integer.MAX_VALUE), buffers.window());
+            buffers.equip(peer);
+            peers[index] = peer;
+            return peer;
+        } finally {
+            if (perPeer && peers[index] == null) {
+                at.close();
+            }
+        }
     }
 
     /** The peer's hello came: its endpoint can be sent to. The first message shows that the way is open. */
@@ -446,6 +453,17 @@ final class MessageEngine {
         }
     }
 
+    /** After {@link #shutDown}: polls for the end of receives, and answers whether the provider has some still. */
+    boolean drainReceives() {
+        try {
+            endpoint.poll(incoming);
+        } catch (final NrtException ex) {
+            LOG.debug("the endpoint that is being closed is broken", ex);
+            return false;
+        }
+        return endpoint.directReceives > 0;
+    }
+
     /** The endpoint is about to be closed: nothing is posted or polled any more. */
     void shutDown() {
         brokenCause = "the transport was closed";
@@ -455,6 +473,7 @@ final class MessageEngine {
             }
         }
         settle();
+        endpoint.ops().cancelReceives(endpoint.path());
         comms.clear();
         outcomes.reset();
         workHead = null;

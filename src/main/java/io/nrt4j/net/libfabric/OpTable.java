@@ -93,6 +93,15 @@ final class OpTable {
             ? NONE : (int) (offset >> 6);
     }
 
+    /** Asks the provider to give up the receives into memory other than library buffers. */
+    void cancelReceives(final DataPath path) {
+        for (int op = 0; op < capacity; op++) {
+            if (kind[op] == DIRECT_RECV || kind[op] == SINK) {
+                path.cancel(context(op));
+            }
+        }
+    }
+
     /** Frees the contexts, and what the operations still held; the endpoint is closed by then. */
     void free() {
         for (int op = 0; op < capacity; op++) {

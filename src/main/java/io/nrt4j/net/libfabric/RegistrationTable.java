@@ -74,6 +74,23 @@ final class RegistrationTable {
         }
     }
 
+    /** Ends what a communicator that is closed has registered. An operation that the provider has not given up keeps its own. */
+    void endAll(final long comm) {
+        lock.lock();
+        try {
+            final Registration[] table = slots;
+            for (int index = 0; index < table.length; index++) {
+                final Registration registration = table[index];
+                if (registration != null && registration.comm == comm) {
+                    table[index] = null;
+                    registration.close();
+                }
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
     /** The registration with a number, if it is the communicator's and covers a range. */
     Registration covering(final long comm, final long id, final long address, final long lengthBytes) {
         final Registration[] table = slots;

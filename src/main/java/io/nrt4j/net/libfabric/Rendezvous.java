@@ -16,8 +16,6 @@ import java.util.concurrent.TimeUnit;
  * by the control plane under it.
  */
 final class Rendezvous {
-    private static final long HANDSHAKE_NS = TimeUnit.SECONDS.toNanos(10);
-
     /** A listening communicator. */
     private static final class Listener {
         private final Queue<Waiting> backlog = new ArrayDeque<>();
@@ -35,6 +33,8 @@ final class Rendezvous {
         private SendComm comm;
         private boolean accepted;
         private String failure;
+        /** What failed would fail with every other handle of that process, too. */
+        private boolean hopeless;
 
         private Connect(final ListenHandle handle, final long deadlineNs) {
             this.handle = handle;
@@ -113,7 +113,7 @@ final class Rendezvous {
                 return begin(handle);
             }
             if (connect.failure == null && connect.connection == null && System.nanoTime() - connect.deadlineNs >= 0) {
-                connect.failure = "no connection came up within 10 s";
+                connect.failure = "no connection came up within " + ControlPlane.HANDSHAKE_S + " s";
             }
             if (connect.failure == null && !connect.accepted) {
                 return NetTransport.NOT_YET;
@@ -122,8 +122,8 @@ final class Rendezvous {
             ListenHandle.setConnectUnderWay(handle, 0);
             if (connect.failure != null) {
                 forget(connect);
-                throw new NrtException(NrtStatus.CLOSED, "connect to " + connect.handle.control()
-                    + ": the handle is stale: " + connect.failure);
+                throw new NrtException(connect.hopeless ? NrtStatus.FAILURE : NrtStatus.CLOSED, "connect to "
+                    + connect.handle.control() + (connect.hopeless ? ": " : ": the handle is stale: ") + connect.failure);
             }
             return connect.comm.handle;
         } finally {
@@ -132,7 +132,8 @@ final class Rendezvous {
     }
 
     private long begin(final byte[] handle) {
-        final Connect connect = new Connect(ListenHandle.read(handle), System.nanoTime() + HANDSHAKE_NS);
+        final Connect connect = new Connect(ListenHandle.read(handle),
+            System.nanoTime() + TimeUnit.SECONDS.toNanos(ControlPlane.HANDSHAKE_S));
         connect.connection = plane.connectionTo(connect.handle);
         final long number = ++counter;
         connects.put(number, connect);
@@ -191,6 +192,7 @@ final class Rendezvous {
         for (final Connect connect : connects.values()) {
             if (connect.connection == connection && connect.failure == null) {
                 connect.failure = cause;
+                connect.hopeless = connection.incompatible;
                 connect.accepted = false;
             }
         }

@@ -1,13 +1,12 @@
 package io.nrt4j.net.libfabric;
 
 /**
- * Layout of a library message, native byte order (both ends run the same architecture, which the hello checks):
+ * Layout of a library message, native byte order (both ends have the same, which the hello checks):
  * <pre>
  * 0  int    index of the sending peer at the receiver
  * 4  int    its key
  * 8  int    messages of the receiver that the sender has consumed, modulo 2^32
- * 12 short  number of items
- * 14 short  0
+ * 12 int    number of items
  * 16 items, 16 bytes each:
  *    0  int   type (high 4 bits) and communicator at the receiver (28 bits)
  *    4  int   number of the post

@@ -7,9 +7,13 @@
  *
  * <p><b>Layers</b>, ground floor first: {@link io.nrt4j.net.libfabric.FiLayout} (offsets),
  * {@link io.nrt4j.net.libfabric.DataPath} (the calls of the data path), {@link io.nrt4j.net.libfabric.Libfabric} (the loaded
- * library), {@link io.nrt4j.net.libfabric.FabricEndpoint} (native objects, operations, completions),
- * {@link io.nrt4j.net.libfabric.MessageEngine} (the message protocol), {@link io.nrt4j.net.libfabric.ControlPlane} (control
- * sockets: hello, connecting, liveness), {@link io.nrt4j.net.libfabric.LibfabricTransport} (what the engine sees).
+ * library), {@link io.nrt4j.net.libfabric.FabricSelection} (provider and address), {@link io.nrt4j.net.libfabric.FabricEndpoint}
+ * (native objects, operations, completions), {@link io.nrt4j.net.libfabric.MessageEngine} (peers, communicators and the message
+ * protocol, whose parts are {@link io.nrt4j.net.libfabric.Sending}, {@link io.nrt4j.net.libfabric.Receiving},
+ * {@link io.nrt4j.net.libfabric.Outbox}, {@link io.nrt4j.net.libfabric.Incoming}, {@link io.nrt4j.net.libfabric.Outcomes} and
+ * {@link io.nrt4j.net.libfabric.CommClosing}), {@link io.nrt4j.net.libfabric.ControlPlane} (control sockets: hello, liveness, closing),
+ * {@link io.nrt4j.net.libfabric.Rendezvous} (connecting over them), {@link io.nrt4j.net.libfabric.LibfabricTransport} (what the
+ * engine sees).
  *
  * <p><b>The message protocol</b>. Per communicator, both ends number their posts. The receiver <i>announces</i> the length of
  * each posted receive. A short message travels eagerly, inside a library message, into a buffer of the receiving library;

@@ -1,6 +1,7 @@
 package io.nrt4j.net.libfabric;
 
 import static io.nrt4j.net.libfabric.FabricPair.complete;
+import static io.nrt4j.net.libfabric.FabricPair.failure;
 import static io.nrt4j.net.libfabric.FabricPair.irecv;
 import static io.nrt4j.net.libfabric.FabricPair.isend;
 import static io.nrt4j.net.libfabric.FabricPair.register;
@@ -13,16 +14,19 @@ import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.NrtTensor;
 import io.nrt4j.net.NetTransport;
+import java.lang.reflect.Field;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.nio.ByteBuffer;
+import java.nio.channels.Selector;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.stream.Stream;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -100,6 +104,44 @@ class FabricFaultTest {
                 .isInstanceOfSatisfying(NrtException.class, ex -> assertThat(ex.status()).isEqualTo(NrtStatus.CLOSED));
             assertThat(System.nanoTime() - start).isLessThan(3_000_000_000L);
         }
+    }
+
+    @Test
+    void aPeerOverAnotherProviderIsToldAtOnceAndNotTakenForAStaleHandle() {
+        try (LibfabricTransport mine = new LibfabricTransport(FabricPair.config("tcp;ofi_rxm"));
+            LibfabricTransport other = new LibfabricTransport(FabricPair.config("sockets"))) {
+            final byte[] handle = new byte[NetTransport.HANDLE_BYTES];
+            other.listen(0, handle);
+            assertThatThrownBy(() -> connectUntilItFails(mine, handle))
+                .isInstanceOfSatisfying(NrtException.class, ex -> assertThat(ex.status()).isEqualTo(NrtStatus.FAILURE))
+                .hasMessageContaining("it uses sockets").hasMessageContaining("not tcp;ofi_rxm");
+        }
+    }
+
+    @Test
+    void withoutItsControlThreadATransportSaysSoAtOnce() throws Exception {
+        try (FabricPair pair = new FabricPair("tcp;ofi_rxm"); NrtTensor target = NrtTensor.allocate(8)) {
+            final FabricPair.Link link = FabricPair.link(pair.left, pair.right);
+            final long receive = irecv(link, target, 0, 8, register(pair.right, link.recv(), target));
+            final Object controlThread = field(field(pair.right, "control"), "thread");
+            ((Selector) field(controlThread, "selector")).close();
+            ((Thread) field(controlThread, "thread")).join(FabricPair.LIMIT.toMillis());
+            assertThat(((Thread) field(controlThread, "thread")).isAlive()).isFalse();
+            assertThat(failure(link, pair.right, receive)).hasMessageContaining("its control thread failed");
+            for (final ThrowingCallable call : List.<ThrowingCallable>of(
+                () -> pair.right.listen(0, new byte[NetTransport.HANDLE_BYTES]),
+                () -> pair.right.connect(0, new byte[NetTransport.HANDLE_BYTES]))) {
+                assertThatThrownBy(call)
+                    .isInstanceOfSatisfying(NrtException.class, ex -> assertThat(ex.status()).isEqualTo(NrtStatus.FAILURE))
+                    .hasMessageContaining("its control thread failed");
+            }
+        }
+    }
+
+    private static Object field(final Object owner, final String name) throws ReflectiveOperationException {
+        final Field field = owner.getClass().getDeclaredField(name);
+        field.setAccessible(true);
+        return field.get(owner);
     }
 
     private static InetAddress selfAddress(final LibfabricTransport transport) {

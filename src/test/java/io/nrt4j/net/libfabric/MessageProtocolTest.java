@@ -7,11 +7,13 @@ import static io.nrt4j.net.libfabric.FabricPair.isend;
 import static io.nrt4j.net.libfabric.FabricPair.register;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.nrt4j.NrtException;
 import io.nrt4j.NrtTensor;
 import io.nrt4j.net.NetTransport;
 import java.util.Random;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The message protocol between two transports of one JVM, over real providers. */
@@ -186,6 +188,43 @@ class MessageProtocolTest {
             oneTransportTalksToItself(provider);
         } finally {
             System.clearProperty("nrt4j.libfabric.alwaysRegister");
+        }
+    }
+
+    /** Over tcp;ofi_rxm the provider's own close would end this JVM. */
+    @ParameterizedTest
+    @CsvSource({"tcp;ofi_rxm,true", "tcp;ofi_rxm,false", "shm,true", "shm,false", "sockets,true", "sockets,false"})
+    void aTransportCanBeClosedWhileLongMessagesAreUnderWay(final String provider, final boolean receiverFirst) {
+        try (NrtTensor source = NrtTensor.allocate(64L * MIB); NrtTensor target = NrtTensor.allocate(64L * MIB);
+            FabricPair pair = new FabricPair(provider)) {
+            final FabricPair.Link link = FabricPair.link(pair.left, pair.right);
+            final long from = register(pair.left, link.send(), source);
+            final long to = register(pair.right, link.recv(), target);
+            final long receive = irecv(link, target, 0, 16L * MIB, to);
+            for (int i = 1; i < 4; i++) {
+                irecv(link, target, i * 16L * MIB, 16L * MIB, to);
+            }
+            for (int i = 0; i < 1000; i++) {
+                pair.right.progress(); // the receives are announced
+                pair.left.progress();
+            }
+            final long send = isend(link, source, 0, 16L * MIB, from);
+            for (int i = 1; i < 4; i++) {
+                isend(link, source, i * 16L * MIB, 16L * MIB, from);
+            }
+            (receiverFirst ? pair.right : pair.left).close();
+            final NetTransport other = receiverFirst ? pair.left : pair.right;
+            final NrtException[] failure = new NrtException[1];
+            final long[] size = {0};
+            FabricPair.await("the other end's request", () -> {
+                try {
+                    size[0] = other.test(receiverFirst ? send : receive);
+                } catch (final NrtException ex) {
+                    failure[0] = ex;
+                }
+                return failure[0] != null || size[0] != NetTransport.PENDING;
+            });
+            assertThat(failure[0] != null || size[0] == 16L * MIB).isTrue();
         }
     }
 
