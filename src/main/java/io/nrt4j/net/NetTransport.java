@@ -186,6 +186,8 @@ public interface NetTransport extends AutoCloseable {
      * touched after this returned. Idempotent.
      *
      * @param comm send communicator.
+     * @throws NrtException TIMEOUT when the peer stands still and the memory of requests cannot be taken back in time: the communicator
+     *     is closed, but that memory may be touched until the transport is closed.
      */
     void closeSend(long comm);
 
@@ -194,6 +196,7 @@ public interface NetTransport extends AutoCloseable {
      * touched after this returned. Idempotent.
      *
      * @param comm receive communicator.
+     * @throws NrtException TIMEOUT as {@link #closeSend}.
      */
     void closeRecv(long comm);
 

@@ -171,15 +171,18 @@ final class Communicator {
      * Closer, when neither the service thread nor the transport touches a slot any more: ends every request and gives its
      * tensor back.
      *
+     * @param memoryIsOurs whether the transport touches their memory no longer; else their tensors are kept for ever.
      * @return number of requests that were in flight.
      */
-    int reclaimSlots() {
+    int reclaimSlots(final boolean memoryIsOurs) {
         int reclaimed = 0;
         for (final RequestSlot slot : slots) {
             final long seen = slot.stateWord();
             if (RequestSlot.statusOf(seen) != RequestStatus.FREE && slot.finish(seen)) {
                 final NrtTensor tensor = slot.clear();
-                tensor.storage().release();
+                if (memoryIsOurs) {
+                    tensor.storage().release();
+                }
                 reclaimed++;
             }
         }

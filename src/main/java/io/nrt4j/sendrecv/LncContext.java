@@ -284,12 +284,20 @@ final class LncContext {
     }
 
     private void closeComm(final Communicator comm) {
+        boolean memoryIsOurs = true;
         try {
             if (comm.mrCache() != null) {
                 comm.mrCache().close(() -> closeNetComm(comm));
             }
+        } catch (final NrtException ex) {
+            memoryIsOurs = ex.status() != NrtStatus.TIMEOUT;
+            throw ex;
         } finally {
-            comm.reclaimSlots();
+            final int requests = comm.reclaimSlots(memoryIsOurs);
+            if (!memoryIsOurs && requests > 0) {
+                // Lost memory is better than memory that is somebody else's when a late message is written into it.
+                LOG.error("lnc {}: the tensors of {} requests on {} are never freed: the transport may still touch them", lnc, requests, comm);
+            }
         }
     }
 

@@ -89,9 +89,12 @@ final class MrCache implements TensorStorage.ReleaseListener {
         try {
             if (!closed) {
                 closed = true;
-                closeComm.run();
-                registrations.keySet().forEach(storage -> storage.removeReleaseListener(this));
-                registrations.clear();
+                try {
+                    closeComm.run();
+                } finally {
+                    registrations.keySet().forEach(storage -> storage.removeReleaseListener(this));
+                    registrations.clear();
+                }
             }
         } finally {
             lock.unlock();

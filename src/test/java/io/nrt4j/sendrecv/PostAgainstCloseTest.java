@@ -69,7 +69,7 @@ class PostAgainstCloseTest {
     private void closeByHand() {
         a.context(0).net().close(Long.MAX_VALUE / 2);
         comm.kill();
-        comm.reclaimSlots();
+        comm.reclaimSlots(true);
     }
 
     private void assertNothingIsHeld() {

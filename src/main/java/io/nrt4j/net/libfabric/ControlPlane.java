@@ -30,6 +30,8 @@ final class ControlPlane {
     /** How long a connection may take to come up, and a connect may be without one. */
     static final long HANDSHAKE_S = 10;
 
+    /** Connections that have not said hello, each of which has seconds for it. */
+    private static final int MAX_STRANGERS = 1024;
     private static final long GOODBYE_NS = TimeUnit.MILLISECONDS.toNanos(500);
     private static final long GOODBYE_PAUSE_NS = 50_000;
 
@@ -209,6 +211,11 @@ final class ControlPlane {
     }
 
     void onAccepted(final SocketChannel channel) throws IOException {
+        if (connections.stream().filter(connection -> connection.peer == null).count() >= MAX_STRANGERS) {
+            LOG.warn("refused a control connection from {}: {} others have not said hello yet", channel.getRemoteAddress(), MAX_STRANGERS);
+            channel.close();
+            return;
+        }
         final ControlConnection connection = new ControlConnection(channel, false, String.valueOf(channel.getRemoteAddress()),
             System.nanoTime() + TimeUnit.SECONDS.toNanos(HANDSHAKE_S));
         connections.add(connection);

@@ -31,7 +31,7 @@ final class Incoming implements FabricEndpoint.Completions {
         switch (ops.kind[op]) {
             case OpTable.LIBRARY_RECV -> {
                 if (tag == Wire.LIBRARY_TAG) {
-                    onMessage((LibraryBuffer) owner);
+                    onMessage((LibraryBuffer) owner, (int) lengthBytes);
                 } else {
                     onBareMessage((LibraryBuffer) owner, tag, (int) lengthBytes);
                 }
@@ -75,8 +75,12 @@ final class Incoming implements FabricEndpoint.Completions {
         }
     }
 
-    private void onMessage(final LibraryBuffer buffer) {
+    private void onMessage(final LibraryBuffer buffer, final int length) {
         final ByteBuffer bytes = buffer.bytes;
+        if (length < Wire.HEADER_BYTES) {
+            buffers.repost(buffer); // of nobody that we know
+            return;
+        }
         final int index = bytes.getInt(Wire.INDEX);
         final Peer peer = engine.peerAt(index);
         if (peer == null || peer.key != bytes.getInt(Wire.KEY) || !peer.alive()) {
@@ -91,10 +95,13 @@ final class Incoming implements FabricEndpoint.Completions {
             peer.returned = returned;
         }
         final int items = bytes.getInt(Wire.ITEMS);
+        if (items < 0 || items > (length - Wire.HEADER_BYTES) / Wire.ITEM_BYTES) {
+            engine.failPeer(peer, "protocol error: " + items + " items in a message of " + length + " bytes");
+        }
         boolean kept = false;
         for (int i = 0; i < items && peer.alive(); i++) {
             final int at = Wire.HEADER_BYTES + i * Wire.ITEM_BYTES;
-            kept |= onItem(peer, buffer, at, bytes.getInt(at), bytes.getInt(at + Wire.ITEM_POST), bytes.getLong(at + Wire.ITEM_VALUE));
+            kept |= onItem(peer, buffer, length, at, bytes.getInt(at), bytes.getInt(at + Wire.ITEM_POST), bytes.getLong(at + Wire.ITEM_VALUE));
         }
         if (!kept) {
             buffers.repostLater(buffer);
@@ -119,7 +126,7 @@ final class Incoming implements FabricEndpoint.Completions {
 
     /** Answers true if the buffer is kept. */
     private boolean onItem(
-        final Peer peer, final LibraryBuffer buffer, final int at, final int typeAndId, final int number, final long value) {
+        final Peer peer, final LibraryBuffer buffer, final int end, final int at, final int typeAndId, final int number, final long value) {
         final int type = typeAndId >>> Wire.ID_BITS;
         final int id = typeAndId & Wire.ID_MASK;
         final Comm comm = engine.comms().find(id, peer);
@@ -134,6 +141,10 @@ final class Incoming implements FabricEndpoint.Completions {
         final RecvComm recv = (RecvComm) comm;
         switch (type) {
             case Wire.DATA -> {
+                if (length > end - at - Wire.ITEM_BYTES) {
+                    engine.failPeer(peer, "protocol error: " + length + " bytes of data in a message of " + end + " bytes");
+                    return false;
+                }
                 return receiving.onData(recv, number, buffer, at + Wire.ITEM_BYTES, (int) length);
             }
             case Wire.DEMAND -> receiving.onDemand(recv, number);

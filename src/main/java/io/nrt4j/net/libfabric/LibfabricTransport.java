@@ -128,6 +128,10 @@ final class LibfabricTransport implements NetTransport {
     @Override
     public long regMr(final long comm, final long address, final long sizeBytes, final Placement placement) {
         engine.checkOpen(comm);
+        if (placement == Placement.DEVICE) {
+            throw new NrtException(NrtStatus.INVALID, "libfabric transport: memory of a device cannot be registered, since short messages are"
+                + " copied by the processor: use a tensor of the host, or the libnccom transport");
+        }
         return registrations.register(comm, address, sizeBytes);
     }
 

@@ -130,7 +130,12 @@ final class LibraryBuffers {
             perPeer ? Wire.BARE_IGNORED : 0, at.ops().context(buffer.op));
         if (rc != 0) {
             if (rc != -FiLayout.EAGAIN && rc != -FiLayout.ENOMEM) {
-                engine.breakDown(endpoint.describe("fi_trecv of a library buffer", rc));
+                final String cause = endpoint.describe("fi_trecv of a library buffer", rc);
+                if (perPeer && engine.peerOf(at) != null) {
+                    engine.failPeer(engine.peerOf(at), cause);
+                } else {
+                    engine.breakDown(cause);
+                }
             }
             buffer.next = unposted;
             unposted = buffer;

@@ -150,7 +150,8 @@ final class ShmRescue implements AutoCloseable {
             watched = true;
             start();
         } catch (final IOException | NumberFormatException ex) {
-            LOG.debug("cannot watch the owner of shared memory {}", theirs.name(), ex);
+            LOG.info("cannot watch the owner of shared memory {}: should it be killed while it holds a lock there, calls will wait for it: {}",
+                theirs.name(), ex.toString());
         } finally {
             if (!watched && locks[0] != null) {
                 locks[0].close();
