@@ -96,6 +96,21 @@ class BrokenTransportTest {
     }
 
     @Test
+    void memoryThatCannotBeTakenBackIsNeverFreed() {
+        final NrtAsyncSendRecv a = rig.initialised(0);
+        final NrtAsyncSendRecv b = hookedEngine(1);
+        final EngineRig.Pair pair = EngineRig.connect(a, 0, b, 1);
+        assertThat(b.recvTensor(tensor, 0, 8, pair.recv(), new SendRecvRequest())).isEqualTo(NrtStatus.SUCCESS);
+        hooked.before("closeRecv", () -> {
+            throw new NrtException(NrtStatus.TIMEOUT, "the peer stands still");
+        });
+        assertThat(b.close(1)).isEqualTo(NrtStatus.FAILURE);
+        hooked.unhook();
+        tensor.close();
+        assertThat(tensor.storage().toString()).as("closed, but kept for whoever may still write into it").contains(" 1 in use");
+    }
+
+    @Test
     void aTransportThatCannotBeClosedIsNotTheCallersException() {
         final NrtAsyncSendRecv b = hookedEngine(1);
         hooked.before("close", () -> fail(false));
