@@ -198,17 +198,42 @@ final class LibfabricTransport implements NetTransport {
                 return;
             }
             engine.closing().begin(comm);
-            final long deadlineNs = System.nanoTime() + CLOSE_NS;
-            while (engine.closing().holdsMemory(comm) && System.nanoTime() - deadlineNs < 0) {
-                engine.progressLocked();
-                pauseUnlocked();
-            }
+            final boolean ours = takeMemoryBack(comm);
             control.announceClose(comm);
             registrations.endAll(handle);
+            if (!ours) {
+                throw new NrtException(NrtStatus.TIMEOUT, "close of " + comm + ": peer " + comm.peer.index + " stands still, and libfabric's "
+                    + selection.info().provider() + " has memory of its requests yet, after " + CLOSE_NS / 1_000_000 + " ms");
+            }
         } finally {
             engine.publishBusy(); // first of all, closes the endpoint of a peer that died meanwhile
             engine.lock.unlock();
         }
+    }
+
+    /**
+     * Waits until the provider has given up the memory of a closed communicator. It waits once for a peer that stands still, not once for
+     * each of its communicators, and not for a dead one beyond what its requests had: nobody is there who could move their bytes.
+     *
+     * @return whether it has, or the peer is dead.
+     */
+    private boolean takeMemoryBack(final Comm comm) {
+        final Peer peer = comm.peer;
+        final long startNs = System.nanoTime();
+        while (engine.closing().holdsMemory(comm)) {
+            final long now = System.nanoTime();
+            if (!peer.alive()) {
+                if (now - peer.diedNs >= Outcomes.HOLD_NS) {
+                    return true;
+                }
+            } else if (peer.standsStill() || now - startNs >= CLOSE_NS) {
+                peer.markStandingStill();
+                return false;
+            }
+            engine.progressLocked();
+            pauseUnlocked();
+        }
+        return true;
     }
 
     @Override

@@ -348,6 +348,7 @@ final class MessageEngine {
             return;
         }
         peer.deathCause = cause;
+        peer.diedNs = System.nanoTime();
         peer.readyHead = null;
         peer.readyTail = null;
         peer.announceHead = null;

@@ -8,7 +8,7 @@ import java.util.concurrent.TimeUnit;
  */
 final class Outcomes {
     /** How long the requests of a broken communicator wait for the provider to give their memory up. */
-    private static final long HOLD_NS = TimeUnit.MILLISECONDS.toNanos(500);
+    static final long HOLD_NS = TimeUnit.MILLISECONDS.toNanos(500);
 
     /** Requests that are neither done nor failed. */
     private int active;

@@ -30,6 +30,10 @@ final class Peer {
     boolean probeDue;
     /** First cause of its end; null while it lives. */
     String deathCause;
+    long diedNs;
+    /** It did not move on in the whole time of a close, and where it was then. */
+    private boolean still;
+    private int stillAt;
 
     /** Messages sent to it, and how many of them it has given back; both count modulo 2^32. */
     int sent;
@@ -73,6 +77,21 @@ final class Peer {
         this.key = key;
         this.window = window;
         earlyLimit = window / 2;
+    }
+
+    private int moves() {
+        return received + directReceived + directSent;
+    }
+
+    /** A close has waited for it in vain. */
+    void markStandingStill() {
+        still = true;
+        stillAt = moves();
+    }
+
+    /** Whether a close has waited for it in vain, and nothing has come from it since. */
+    boolean standsStill() {
+        return still && stillAt == moves();
     }
 
     boolean alive() {

@@ -1,8 +1,10 @@
 package io.nrt4j.net.libfabric;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nrt4j.NrtException;
+import io.nrt4j.NrtStatus;
 import io.nrt4j.NrtTensor;
 import io.nrt4j.net.NetTransport;
 import io.nrt4j.testing.ChildJvm;
@@ -165,6 +167,35 @@ class TwoProcessTest {
             child.awaitLine("done " + count + " failed 0", LIMIT);
             child.send("sum");
             assertThat(child.awaitLine("sum", LIMIT)).isEqualTo("sum " + java.util.Arrays.hashCode(data));
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"tcp;ofi_rxm", "sockets"})
+    @Timeout(120)
+    void closingTowardsAPeerThatStandsStillIsBoundedAndTellsWhoseMemoryIsNotOurs(final String provider) {
+        final int count = 16;
+        final int length = 64 * MIB;
+        try (LibfabricTransport transport = new LibfabricTransport(FabricPair.config(provider));
+            ChildJvm child = child(provider);
+            NrtTensor tensor = NrtTensor.allocate(length)) {
+            child.awaitLine("ready", LIMIT);
+            final Channel channel = sendTo(transport, child);
+            final long registration = FabricPair.register(transport, channel.comm(), tensor);
+            child.send("recv " + count + " " + length);
+            child.awaitLine("posted", LIMIT);
+            final List<Long> requests = new ArrayList<>();
+            for (int i = 0; i < count; i++) {
+                requests.add(channel.post(tensor, registration, 0, length));
+            }
+            FabricPair.await("the first of them", () -> transport.test(requests.get(0)) != NetTransport.PENDING);
+            child.freeze();
+            final long start = System.nanoTime();
+            assertThatThrownBy(() -> transport.closeSend(channel.comm())).isInstanceOfSatisfying(NrtException.class,
+                ex -> assertThat(ex.status()).isEqualTo(NrtStatus.TIMEOUT)).hasMessageContaining("stands still");
+            assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(10));
+            transport.closeSend(channel.comm()); // closed all the same
+            child.thaw();
         }
     }
 
