@@ -157,7 +157,7 @@ final class MessageEngine {
             }
             if (comm.state[slot] < Comm.DONE) {
                 progressLocked();
-                if (comm.state[slot] == Comm.HELD && comm.brokenCause != null && System.nanoTime() - comm.giveUpAtNs >= 0) {
+                if (comm.state[slot] == Comm.HELD && Outcomes.isOverdue(comm, slot, System.nanoTime())) {
                     outcomes.orphan(comm, slot);
                 }
             }
@@ -184,7 +184,7 @@ final class MessageEngine {
             return 0;
         }
         try {
-            return brokenCause == null ? progressLocked() : 0;
+            return progressLocked();
         } finally {
             publishBusy();
             lock.unlock();
@@ -200,10 +200,8 @@ final class MessageEngine {
             return 0;
         }
         try {
-            int done = 0;
-            if (polls == pollsAtTick && brokenCause == null) {
-                done = progressLocked();
-            }
+            final int done = polls == pollsAtTick ? progressLocked() : 0;
+            outcomes.giveUp(comms.all());
             pollsAtTick = polls;
             return done;
         } finally {

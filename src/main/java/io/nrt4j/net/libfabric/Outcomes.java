@@ -10,8 +10,13 @@ final class Outcomes {
     /** How long the requests of a broken communicator wait for the provider to give their memory up. */
     static final long HOLD_NS = TimeUnit.MILLISECONDS.toNanos(500);
 
+    private static final long GIVE_UP_PAUSE_NS = HOLD_NS / 10;
+
     /** Requests that are neither done nor failed. */
     private int active;
+    /** Those of them that are decided, but whose memory the provider has. */
+    private int held;
+    private long giveUpAgainNs = System.nanoTime();
 
     int active() {
         return active;
@@ -20,6 +25,7 @@ final class Outcomes {
     /** The endpoint is closed: nothing is under way any more. */
     void reset() {
         active = 0;
+        held = 0;
     }
 
     void begin() {
@@ -45,6 +51,7 @@ final class Outcomes {
             return;
         }
         comm.state[slot] = Comm.HELD;
+        held++;
         if (comm instanceof RecvComm) {
             final FabricEndpoint at = comm.peer.endpoint;
             at.path().cancel(at.ops().context(comm.op[slot]));
@@ -53,6 +60,7 @@ final class Outcomes {
 
     /** The request may be answered. */
     void finish(final Comm comm, final int slot) {
+        held -= comm.state[slot] == Comm.HELD ? 1 : 0;
         comm.state[slot] = comm.cause[slot] == null ? Comm.DONE : Comm.FAILED;
         active--;
     }
@@ -68,6 +76,30 @@ final class Outcomes {
             comm.peer.directSends--;
         }
         finish(comm, slot);
+    }
+
+    /** Answers what has been held for long enough, so that nobody is kept awake by requests that nobody tests. */
+    void giveUp(final Comm[] comms) {
+        if (held == 0) {
+            return;
+        }
+        final long now = System.nanoTime();
+        if (now - giveUpAgainNs < 0) {
+            return;
+        }
+        giveUpAgainNs = now + GIVE_UP_PAUSE_NS;
+        for (final Comm comm : comms) {
+            for (int slot = 0; comm != null && slot < Comm.SLOTS; slot++) {
+                if (isOverdue(comm, slot, now)) {
+                    orphan(comm, slot);
+                }
+            }
+        }
+    }
+
+    /** Whether a request is to be answered without the provider. */
+    static boolean isOverdue(final Comm comm, final int slot, final long now) {
+        return comm.state[slot] == Comm.HELD && comm.brokenCause != null && now - comm.giveUpAtNs >= 0;
     }
 
     /** Fails what is pending from a post on; later posts throw. */
