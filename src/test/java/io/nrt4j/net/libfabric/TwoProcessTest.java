@@ -171,6 +171,30 @@ class TwoProcessTest {
     }
 
     @ParameterizedTest
+    @ValueSource(strings = {"tcp;ofi_rxm", "shm"})
+    @Timeout(120)
+    void requestsToAKilledPeerThatNobodyTestsKeepNobodyAwake(final String provider) {
+        final int length = 16 * MIB;
+        try (LibfabricTransport transport = new LibfabricTransport(FabricPair.config(provider));
+            ChildJvm child = child(provider);
+            NrtTensor tensor = NrtTensor.allocate(length)) {
+            child.awaitLine("ready", LIMIT);
+            final Channel channel = sendTo(transport, child);
+            final long registration = FabricPair.register(transport, channel.comm(), tensor);
+            child.send("recv 16 " + length);
+            child.awaitLine("posted", LIMIT);
+            for (int i = 0; i < 32; i++) {
+                channel.post(tensor, registration, 0, length);
+            }
+            child.kill();
+            FabricPair.await("nothing to do", () -> {
+                transport.progress();
+                return !transport.needsProgress();
+            });
+        }
+    }
+
+    @ParameterizedTest
     @ValueSource(strings = {"tcp;ofi_rxm", "sockets"})
     @Timeout(120)
     void closingTowardsAPeerThatStandsStillIsBoundedAndTellsWhoseMemoryIsNotOurs(final String provider) {
