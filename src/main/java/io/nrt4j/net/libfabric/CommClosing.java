@@ -49,12 +49,20 @@ final class CommClosing {
                 outcomes.orphan(comm, slot);
             }
         }
+        forgetEarly(comm);
+        comms.remove(comm);
+    }
+
+    /** The receiver keeps no early messages of a communicator any more. */
+    void forgetEarly(final Comm comm) {
         if (comm instanceof SendComm send) {
-            for (final boolean early : send.sentEarly) {
-                comm.peer.early -= early ? 1 : 0;
+            for (int i = 0; i < Comm.RING; i++) {
+                if (send.sentEarly[i]) {
+                    send.sentEarly[i] = false;
+                    comm.peer.early--;
+                }
             }
         }
-        comms.remove(comm);
     }
 
     /** The sender has closed; it had transmitted so many posts. */

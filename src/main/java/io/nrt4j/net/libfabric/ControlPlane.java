@@ -107,6 +107,7 @@ final class ControlPlane {
 
     /** Tells the other end that a communicator is closed, and forgets it when nothing is left to be said. Under the lock. */
     void announceClose(final Comm comm) {
+        comm.closeSaid = true;
         final ControlConnection connection = connectionOf(comm.peer);
         if (connection == null || !comm.peer.alive()) {
             engine.closing().remove(comm);
@@ -376,7 +377,8 @@ final class ControlPlane {
                 if (comm != null) {
                     comm.remoteClosed = true;
                     engine.outcomes().failComm(comm, comm.oldest, NrtStatus.CLOSED, "the receiver closed its communicator");
-                    if (comm.closed) {
+                    engine.closing().forgetEarly(comm);
+                    if (comm.closeSaid) {
                         engine.closing().remove(comm);
                     }
                 }

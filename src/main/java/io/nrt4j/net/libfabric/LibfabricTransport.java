@@ -73,6 +73,11 @@ final class LibfabricTransport implements NetTransport {
             ForeignCalls.available() ? "java.lang.foreign" : "libffi");
     }
 
+    /** For tests that look at what is under way. */
+    MessageEngine engine() {
+        return engine;
+    }
+
     @Override
     public String name() {
         return NAME;
@@ -188,6 +193,7 @@ final class LibfabricTransport implements NetTransport {
             }
             control.announceClose(comm);
         } finally {
+            engine.publishBusy();
             engine.lock.unlock();
         }
     }
