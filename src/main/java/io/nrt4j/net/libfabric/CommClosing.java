@@ -1,6 +1,7 @@
 package io.nrt4j.net.libfabric;
 
 import io.nrt4j.NrtStatus;
+import java.util.BitSet;
 
 /**
  * The end of communicators, by either side. Threads: under the engine's lock.
@@ -71,10 +72,23 @@ final class CommClosing {
         outcomes.failComm(comm, from, NrtStatus.CLOSED, "the sender closed its communicator");
     }
 
-    /** The receiver has closed and knows how far the sender had come: what was sent to it is swallowed. */
-    void swallow(final RecvComm comm, final int transmitted) {
+    /** Which of the last posts of a sender went as long messages, as {@link #swallow} takes it. */
+    static byte[] sentDirect(final Comm comm) {
+        final BitSet bits = new BitSet();
+        for (int i = 0; comm instanceof SendComm send && i < Comm.RING; i++) {
+            bits.set(i, send.sentDirect[i]);
+        }
+        return bits.toByteArray();
+    }
+
+    /**
+     * The receiver has closed and knows how far the sender had come: what was sent to the receives that it took back is swallowed. Other
+     * posts were refused, or went as library messages: what waited for them would wait for ever.
+     */
+    void swallow(final RecvComm comm, final int transmitted, final byte[] sentDirect) {
+        final BitSet bits = BitSet.valueOf(sentDirect);
         for (final long[] post : comm.takenBack) {
-            if ((int) post[0] - transmitted < 0) {
+            if ((int) post[0] - transmitted < 0 && bits.get((int) post[0] & Comm.RING_MASK)) {
                 receiving.postSink(comm, (int) post[0], post[1]);
             }
         }

@@ -373,7 +373,8 @@ final class ControlPlane {
             }
             case ControlFrame.RECV_CLOSED -> {
                 final int transmitted = comm instanceof SendComm send ? send.transmit : 0;
-                send(connection, ControlFrame.of(ControlFrame.RECV_CLOSED_ACK, frame.b(), transmitted, ""));
+                send(connection, new ControlFrame(ControlFrame.RECV_CLOSED_ACK, frame.b(), transmitted, 0, 0,
+                    CommClosing.sentDirect(comm), ""));
                 if (comm != null) {
                     comm.remoteClosed = true;
                     engine.outcomes().failComm(comm, comm.oldest, NrtStatus.CLOSED, "the receiver closed its communicator");
@@ -385,7 +386,7 @@ final class ControlPlane {
             }
             case ControlFrame.RECV_CLOSED_ACK -> {
                 if (comm instanceof RecvComm recv && comm.closed) {
-                    engine.closing().swallow(recv, (int) frame.b());
+                    engine.closing().swallow(recv, (int) frame.b(), frame.name());
                     engine.closing().remove(comm);
                 }
             }

@@ -11,6 +11,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Communicators that are closed while messages are on their way. */
@@ -148,6 +149,45 @@ class ClosingTest {
                 pair.right.progress();
                 return count(pair.right, OpTable.SINK) == 0 && !pair.right.engine().describe().contains("communicator");
             });
+        }
+    }
+
+    /** A message that was refused, or came ahead as a short one, is none that must be swallowed. */
+    @ParameterizedTest
+    @CsvSource({"tcp;ofi_rxm,1048576", "tcp;ofi_rxm,10", "shm,1048576", "shm,10"})
+    void aCloseSwallowsOnlyLongMessages(final String provider, final int length) {
+        try (FabricPair pair = new FabricPair(provider); NrtTensor source = NrtTensor.allocate(MIB);
+            NrtTensor target = NrtTensor.allocate(MIB)) {
+            final FabricPair.Link link = FabricPair.link(pair.left, pair.right);
+            final long from = register(pair.left, link.send(), source);
+            final long to = register(pair.right, link.recv(), target);
+            pair.right.engine().lock.lock(); // so that no thread of the receiver sees what was sent before the close
+            try {
+                if (length < MIB) {
+                    isend(link, source, 0, length, from);
+                }
+                irecv(link, target, 0, 70_000, to);
+                for (int i = 0; i < 2000; i++) {
+                    pair.right.progress(); // announces it; what was sent ahead is matched here
+                    if (length < MIB) {
+                        break;
+                    }
+                    pair.left.progress();
+                }
+                if (length == MIB) {
+                    isend(link, source, 0, length, from);
+                }
+                pair.left.progress();
+                pair.right.closeRecv(link.recv());
+            } finally {
+                pair.right.engine().lock.unlock();
+            }
+            FabricPair.await("the end of the communicator", () -> {
+                pair.left.progress();
+                pair.right.progress();
+                return !pair.right.engine().describe().contains("communicator");
+            });
+            assertThat(count(pair.right, OpTable.SINK)).isZero();
         }
     }
 }
