@@ -87,10 +87,16 @@ final class CommClosing {
      */
     void swallow(final RecvComm comm, final int transmitted, final byte[] sentDirect) {
         final BitSet bits = BitSet.valueOf(sentDirect);
+        comm.takenBack.removeIf(post -> (int) post[0] - transmitted >= 0 || !bits.get((int) post[0] & Comm.RING_MASK));
+        comm.takenBack.sort((one, other) -> Integer.compare((int) one[0] - transmitted, (int) other[0] - transmitted));
+        // In the order of the messages, and each as long as the longest: libfabric 1.17's shm was seen to give a sink the message of
+        // another number, and copies for ever when a buffer is too short.
+        long length = 0;
         for (final long[] post : comm.takenBack) {
-            if ((int) post[0] - transmitted < 0 && bits.get((int) post[0] & Comm.RING_MASK)) {
-                receiving.postSink(comm, (int) post[0], post[1]);
-            }
+            length = Math.max(length, post[1]);
+        }
+        for (final long[] post : comm.takenBack) {
+            receiving.postSink(comm, (int) post[0], length);
         }
         comm.takenBack.clear();
     }
