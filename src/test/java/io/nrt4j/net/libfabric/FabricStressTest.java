@@ -85,7 +85,8 @@ class FabricStressTest {
             }
             final long at = (long) slot * MAX;
             final long address = memory.address() + at;
-            final long request = sends ? owner.isend(comm, address, length, registration) : owner.irecv(comm, address, length, registration);
+            final long request = sends ? owner.isend(comm, address, length, registration)
+                : owner.irecv(comm, address, length, registration);
             if (request == NetTransport.NOT_YET) {
                 return false;
             }
