@@ -77,7 +77,8 @@ public final class ChildJvm implements AutoCloseable {
         final List<String> command = new ArrayList<>(prefix);
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(List.of("-Xmx64m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto"));
-        if (Runtime.version().feature() >= FIRST_JAVA_WITH_NATIVE_ACCESS_WARNING) {
+        if (Runtime.version().feature() >= FIRST_JAVA_WITH_NATIVE_ACCESS_WARNING
+            && jvmOptions.stream().noneMatch(option -> option.startsWith("--illegal-native-access"))) {
             command.add("--enable-native-access=ALL-UNNAMED");
         }
         command.addAll(jvmOptions);

@@ -36,6 +36,8 @@ abstract class Comm {
     /** The other end's {@link #id}. */
     int remoteId = NONE;
     boolean closed;
+    /** Closed, and whoever closed it waits for its memory no longer: it may be removed. */
+    boolean closeSaid;
     /** The other end has closed, and knows all that it must know about this one. */
     boolean remoteClosed;
     /** Why it takes no posts any more; null while it does. */

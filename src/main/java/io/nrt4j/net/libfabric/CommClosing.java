@@ -1,6 +1,7 @@
 package io.nrt4j.net.libfabric;
 
 import io.nrt4j.NrtStatus;
+import java.util.BitSet;
 
 /**
  * The end of communicators, by either side. Threads: under the engine's lock.
@@ -58,12 +59,20 @@ final class CommClosing {
                 outcomes.orphan(comm, slot);
             }
         }
+        forgetEarly(comm);
+        comms.remove(comm);
+    }
+
+    /** The receiver keeps no early messages of a communicator any more. */
+    void forgetEarly(final Comm comm) {
         if (comm instanceof SendComm send) {
-            for (final boolean early : send.sentEarly) {
-                comm.peer.early -= early ? 1 : 0;
+            for (int i = 0; i < Comm.RING; i++) {
+                if (send.sentEarly[i]) {
+                    send.sentEarly[i] = false;
+                    comm.peer.early--;
+                }
             }
         }
-        comms.remove(comm);
     }
 
     /** The sender has closed; it had transmitted so many posts. */
@@ -72,12 +81,31 @@ final class CommClosing {
         outcomes.failComm(comm, from, NrtStatus.CLOSED, "the sender closed its communicator");
     }
 
-    /** The receiver has closed and knows how far the sender had come: what was sent to it is swallowed. */
-    void swallow(final RecvComm comm, final int transmitted) {
+    /** Which of the last posts of a sender went as long messages, as {@link #swallow} takes it. */
+    static byte[] sentDirect(final Comm comm) {
+        final BitSet bits = new BitSet();
+        for (int i = 0; comm instanceof SendComm send && i < Comm.RING; i++) {
+            bits.set(i, send.sentDirect[i]);
+        }
+        return bits.toByteArray();
+    }
+
+    /**
+     * The receiver has closed and knows how far the sender had come: what was sent to the receives that it took back is swallowed. Other
+     * posts were refused, or went as library messages: what waited for them would wait for ever.
+     */
+    void swallow(final RecvComm comm, final int transmitted, final byte[] sentDirect) {
+        final BitSet bits = BitSet.valueOf(sentDirect);
+        comm.takenBack.removeIf(post -> (int) post[0] - transmitted >= 0 || !bits.get((int) post[0] & Comm.RING_MASK));
+        comm.takenBack.sort((one, other) -> Integer.compare((int) one[0] - transmitted, (int) other[0] - transmitted));
+        // In the order of the messages, and each as long as the longest: libfabric 1.17's shm was seen to give a sink the message of
+        // another number, and copies for ever when a buffer is too short.
+        long length = 0;
         for (final long[] post : comm.takenBack) {
-            if ((int) post[0] - transmitted < 0) {
-                receiving.postSink(comm, (int) post[0], post[1]);
-            }
+            length = Math.max(length, post[1]);
+        }
+        for (final long[] post : comm.takenBack) {
+            receiving.postSink(comm, (int) post[0], length);
         }
         comm.takenBack.clear();
     }

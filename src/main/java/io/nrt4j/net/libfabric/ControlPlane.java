@@ -113,6 +113,7 @@ final class ControlPlane {
 
     /** Tells the other end that a communicator is closed, and forgets it when nothing is left to be said. Under the lock. */
     void announceClose(final Comm comm) {
+        comm.closeSaid = true;
         final ControlConnection connection = connectionOf(comm.peer);
         if (connection == null || !comm.peer.alive()) {
             engine.closing().remove(comm);
@@ -390,18 +391,20 @@ final class ControlPlane {
             }
             case ControlFrame.RECV_CLOSED -> {
                 final int transmitted = comm instanceof SendComm send ? send.transmit : 0;
-                send(connection, ControlFrame.of(ControlFrame.RECV_CLOSED_ACK, frame.b(), transmitted, ""));
+                send(connection, new ControlFrame(ControlFrame.RECV_CLOSED_ACK, frame.b(), transmitted, 0, 0,
+                    CommClosing.sentDirect(comm), ""));
                 if (comm != null) {
                     comm.remoteClosed = true;
                     engine.outcomes().failComm(comm, comm.oldest, NrtStatus.CLOSED, "the receiver closed its communicator");
-                    if (comm.closed) {
+                    engine.closing().forgetEarly(comm);
+                    if (comm.closeSaid) {
                         engine.closing().remove(comm);
                     }
                 }
             }
             case ControlFrame.RECV_CLOSED_ACK -> {
                 if (comm instanceof RecvComm recv && comm.closed) {
-                    engine.closing().swallow(recv, (int) frame.b());
+                    engine.closing().swallow(recv, (int) frame.b(), frame.name());
                     engine.closing().remove(comm);
                 }
             }

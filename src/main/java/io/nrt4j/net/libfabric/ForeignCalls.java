@@ -55,7 +55,7 @@ final class ForeignCalls {
                 }
             } catch (final ReflectiveOperationException | RuntimeException ex) {
                 // As where native access is denied to this module; libffi does the same, slower.
-                LOG.info("no calls through java.lang.foreign: {}", ex.toString());
+                LOG.info("no calls through java.lang.foreign: {}", String.valueOf(ex.getCause() == null ? ex : ex.getCause()));
                 Arrays.fill(calls, null);
             }
         }

@@ -2,6 +2,7 @@ package io.nrt4j.net.libfabric;
 
 import io.nrt4j.NrtConfig;
 import io.nrt4j.NrtException;
+import io.nrt4j.NrtStatus;
 import io.nrt4j.net.NetTransport;
 import io.nrt4j.net.NetTransportProvider;
 import java.util.LinkedHashMap;
@@ -27,6 +28,8 @@ public final class LibfabricProvider implements NetTransportProvider {
             return null;
         } catch (final NrtException ex) {
             return ex.getMessage();
+        } catch (final LinkageError ex) {
+            return withoutJna(ex);
         }
     }
 
@@ -43,7 +46,18 @@ public final class LibfabricProvider implements NetTransportProvider {
             }
         } catch (final NrtException ex) {
             return ex.getMessage();
+        } catch (final LinkageError ex) {
+            return withoutJna(ex);
         }
+    }
+
+    /** JNA does not come up where native access is denied to it, or without a folder for its library. */
+    private static String withoutJna(final LinkageError error) {
+        Throwable cause = error;
+        while (cause.getCause() != null) {
+            cause = cause.getCause();
+        }
+        return "JNA cannot be used (" + cause + "); from Java 24 on it may need the option --enable-native-access=ALL-UNNAMED";
     }
 
     /** One line for each usable provider, in its order, with the domains and source addresses that it has. */
@@ -62,6 +76,10 @@ public final class LibfabricProvider implements NetTransportProvider {
 
     @Override
     public NetTransport create(final NrtConfig config) {
-        return new LibfabricTransport(config);
+        try {
+            return new LibfabricTransport(config);
+        } catch (final LinkageError ex) {
+            throw new NrtException(NrtStatus.FAILURE, withoutJna(ex), ex);
+        }
     }
 }

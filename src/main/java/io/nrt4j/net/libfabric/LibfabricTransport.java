@@ -88,6 +88,11 @@ final class LibfabricTransport implements NetTransport {
         selection.close();
     }
 
+    /** For tests that look at what is under way. */
+    MessageEngine engine() {
+        return engine;
+    }
+
     @Override
     public String name() {
         return NAME;

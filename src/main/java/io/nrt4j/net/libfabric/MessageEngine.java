@@ -102,6 +102,15 @@ final class MessageEngine {
         return buffers.posted();
     }
 
+    /** Operations of a kind that the provider has, on all endpoints; for tests. */
+    int operations(final byte kind) {
+        int count = perPeer ? 0 : endpoint.ops().count(kind);
+        for (final Peer peer : peers) {
+            count += peer == null || !perPeer ? 0 : peer.endpoint.ops().count(kind);
+        }
+        return count;
+    }
+
     // ---- The data path: any thread, takes the lock.
 
     /** Posts a send or receive; answers a request, or NOT_YET. */
@@ -300,7 +309,7 @@ final class MessageEngine {
             }
             comm = peer.pollReady();
         }
-        if (peer.alive() && (peer.probeDue || peer.unreturned() >= peer.window / 2
+        if (peer.alive() && (peer.probeDue || peer.creditsDue()
             || peer.overdue || idle && peer.announceHead != null && (peer.urgent || System.nanoTime() - peer.flushAtNs >= 0))) {
             done += outbox.flush(peer) ? 1 : 0;
         }
@@ -318,7 +327,7 @@ final class MessageEngine {
     /** A consumed message's buffer receives again. */
     void onReposted(final Peer peer) {
         peer.consumed++;
-        if (peer.alive() && peer.unreturned() >= peer.window / 2) {
+        if (peer.alive() && peer.creditsDue()) {
             addWork(peer);
         }
     }
@@ -357,7 +366,7 @@ final class MessageEngine {
             if (comm != null && comm.peer == peer) {
                 outcomes.failComm(comm, comm.oldest, NrtStatus.CLOSED, cause);
                 closing.dropEarly(comm);
-                if (comm.closed) {
+                if (comm.closeSaid) {
                     closing.remove(comm);
                 }
             }
@@ -433,7 +442,7 @@ final class MessageEngine {
         peer.address = peer.endpoint.insert(name);
         peer.remoteIndex = remoteIndex;
         peer.remoteKey = remoteKey;
-        peer.remoteWindow = remoteWindow;
+        peer.grant(remoteWindow);
         peer.eagerLimit = Math.min(eagerLimit, remoteEagerLimit);
         peer.probeDue = true;
         addWork(peer);

@@ -82,6 +82,15 @@ final class OpTable {
         free[freeCount++] = op;
     }
 
+    /** Operations of a kind that the provider has; looks at all. */
+    int count(final byte opKind) {
+        int count = 0;
+        for (final byte each : kind) {
+            count += each == opKind ? 1 : 0;
+        }
+        return count;
+    }
+
     long context(final int op) {
         return base + (long) op * FiLayout.CONTEXT_BYTES;
     }

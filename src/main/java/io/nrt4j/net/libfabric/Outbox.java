@@ -88,8 +88,7 @@ final class Outbox {
 
     /** Sends announcements and credits without anything else; true if a message went. */
     boolean flush(final Peer peer) {
-        final boolean worthTheLast = peer.unreturned() >= Math.max(1, peer.window / 4);
-        if (blocked(peer, worthTheLast ? 0 : 1)) {
+        if (blocked(peer, peer.creditsDue() ? 0 : 1)) { // worth the last one
             return false;
         }
         final LibraryBuffer buffer = peer.takeSend();

@@ -109,7 +109,7 @@ final class Outcomes {
             comm.brokenStatus = status;
         }
         comm.giveUpAtNs = System.nanoTime() + HOLD_NS;
-        for (int number = from; number != comm.next; number++) {
+        for (int number = from; number - comm.next < 0; number++) { // the other end may be further than we are
             final int slot = comm.slotOf[number & Comm.RING_MASK];
             if (slot != Comm.NONE) {
                 fail(comm, slot, status, cause);

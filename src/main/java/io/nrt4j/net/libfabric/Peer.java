@@ -11,9 +11,6 @@ final class Peer {
     final int key;
     /** Library messages that each side may have in flight. */
     final int window;
-    /** Short messages that we may have in flight ahead of their receives. */
-    final int earlyLimit;
-
     /** Where messages to and from it go: shared by all peers, or its own. */
     final FabricEndpoint endpoint;
 
@@ -23,6 +20,8 @@ final class Peer {
     long address = FiLayout.ADDR_UNSPEC;
     /** Library messages that it lets us have in flight. */
     int remoteWindow;
+    /** Short messages that we may have in flight ahead of their receives: each keeps one of its buffers, maybe for ever. */
+    int earlyLimit;
     /** Longest message that travels eagerly, the same at both ends. */
     int eagerLimit;
     /** Its data path has been heard. */
@@ -76,7 +75,6 @@ final class Peer {
         this.index = index;
         this.key = key;
         this.window = window;
-        earlyLimit = window / 2;
     }
 
     private int moves() {
@@ -108,8 +106,22 @@ final class Peer {
         return consumed - advertised;
     }
 
+    /**
+     * Whether it must be told what has been consumed, without waiting for a message to ride on. Early messages keep half of the window,
+     * and a message with data leaves two credits: what is consumed and not told must not be all the rest, of the smallest window (8), too.
+     */
+    boolean creditsDue() {
+        return unreturned() >= window / 4;
+    }
+
+    /** What it grants: known when its hello has come. */
+    void grant(final int messages) {
+        remoteWindow = messages;
+        earlyLimit = messages / 2;
+    }
+
     boolean hasWork() {
-        return readyHead != null || announceHead != null || stuck != null || probeDue || unreturned() >= window / 2;
+        return readyHead != null || announceHead != null || stuck != null || probeDue || creditsDue();
     }
 
     void addReady(final SendComm comm) {

@@ -181,6 +181,10 @@ final class Receiving {
         comm.peer.endpoint.directReceives--;
         comm.peer.directReceived += cause == null ? 1 : 0;
         comm.op[slot] = OpTable.NONE;
+        if (cause == null && comm.closed) {
+            // Not taken back after all: nothing of it is left that a sink would swallow.
+            comm.takenBack.removeIf(post -> (int) post[0] == comm.number[slot]);
+        }
         if (comm.state[slot] == Comm.HELD) {
             outcomes.finish(comm, slot);
         } else if (cause == null) {

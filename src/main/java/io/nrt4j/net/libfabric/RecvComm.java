@@ -25,7 +25,7 @@ final class RecvComm extends Comm {
     final int[] earlyAt = new int[RING];
     final int[] earlyLength = new int[RING];
     /** At close: announced receives that were taken back (number, length); the sender may have sent to them. */
-    List<long[]> takenBack = new ArrayList<>(0);
+    final List<long[]> takenBack = new ArrayList<>(0);
 
     RecvComm(final int id, final long handle, final Peer peer) {
         super(id, handle, peer);

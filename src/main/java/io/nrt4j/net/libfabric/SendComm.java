@@ -10,6 +10,8 @@ final class SendComm extends Comm {
     SendComm nextReady;
     /** Transmitted ahead of the announcement of their receives. */
     final boolean[] sentEarly = new boolean[RING];
+    /** Transmitted as long messages, straight into their receives. */
+    final boolean[] sentDirect = new boolean[RING];
     /** Announced receives: kind (0 is none) and posted length. */
     final byte[] announcedKind = new byte[RING];
     final long[] announcedLength = new long[RING];

@@ -64,6 +64,7 @@ final class Sending {
             if (!goOn) {
                 return false;
             }
+            comm.sentDirect[at] = kind == Wire.POSTED_DIRECT && length <= comm.announcedLength[at];
             comm.announcedKind[at] = 0;
             comm.asked = false;
             comm.transmit++;
