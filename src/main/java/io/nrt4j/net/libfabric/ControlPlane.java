@@ -169,6 +169,7 @@ final class ControlPlane {
             for (final ControlConnection connection : connections) {
                 if (connection.phase == ControlConnection.Phase.UP) {
                     send(connection, ControlFrame.of(ControlFrame.BYE, connection.peer.sent, connection.peer.directSent, ""));
+                    connection.peer.mute = true;
                 }
             }
             // A peer that gets our goodbye before our last messages would take them for lost.

@@ -68,6 +68,7 @@ final class FabricEndpoint {
     private byte[] name;
     private long nextKey = 1;
     private boolean closed;
+    private Neighbours neighbours;
 
     /**
      * Opens an endpoint.
@@ -129,6 +130,7 @@ final class FabricEndpoint {
         path = DataPath.open(endpoint, queue);
         name = readName();
         rescue.learn(name);
+        neighbours = info.provider().equals("shm") ? new Neighbours(this, name) : null;
     }
 
     /** A set-up call that puts an object's address where it is told. */
@@ -221,6 +223,9 @@ final class FabricEndpoint {
 
     /** Puts a peer into the address vector. */
     long insert(final byte[] peerName) {
+        if (neighbours != null) {
+            neighbours.reach(peerName);
+        }
         rescue.watch(this, name, peerName); // first, since the provider may take the peer's lock here
         final long buffer = Memory.allocate(MAX_NAME + 2L * Long.BYTES);
         try {
@@ -362,6 +367,14 @@ final class FabricEndpoint {
                 info.provider());
             return;
         }
+        if (neighbours == null) {
+            closeNow();
+        } else {
+            neighbours.end().forEach(FabricEndpoint::closeNow);
+        }
+    }
+
+    private void closeNow() {
         // The endpoint must go before the queue and the vector that it is bound to, and before any registration.
         if (endpoint != 0) {
             openObjects.remove(endpoint);

@@ -296,6 +296,9 @@ final class MessageEngine {
         if (peer.stuck != null && !outbox.retryStuck(peer)) {
             return 0;
         }
+        if (peer.mute) {
+            return done;
+        }
         SendComm comm = peer.pollReady();
         while (comm != null) {
             final int before = comm.transmit;

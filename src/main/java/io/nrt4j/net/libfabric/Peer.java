@@ -27,6 +27,8 @@ final class Peer {
     /** Its data path has been heard. */
     boolean heard;
     boolean probeDue;
+    /** It was told how many messages there are in all: nothing but what is stuck goes to it any more. */
+    boolean mute;
     /** First cause of its end; null while it lives. */
     String deathCause;
     long diedNs;
