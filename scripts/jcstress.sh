@@ -2,14 +2,15 @@
 # Builds the stress tests of nrt4j's concurrency (jcstress/) and runs them. Prints the folder of the HTML report; ends with 0 if every
 # outcome of every test was one that may be.
 #
-#   scripts/jcstress.sh                       the whole suite, each thread compiled in each way (about 40 minutes on 2 processors)
-#   scripts/jcstress.sh --quick               a selection, for a build (about 3 minutes)
+#   scripts/jcstress.sh                       the whole suite, each thread compiled in each way (estimate: 40 minutes on Java 17, 20 on Java 25, with 2 processors)
+#   scripts/jcstress.sh --quick               a selection, for a build (about 3.5 minutes)
 #   scripts/jcstress.sh -t 'GateStress.*'     tests by name (a regular expression)
-#   scripts/jcstress.sh --mutants [NAME...]   puts faults in, one by one: each must be found (about 6 minutes)
+#   scripts/jcstress.sh --mutants [NAME...]   puts faults in, one by one: each must be found (about 15 minutes)
 #   scripts/jcstress.sh --list                names of the tests
 #
-#   -m, --mode MODE      jcstress preset: sanity, quick, default, tough, stress (default: default)
-#   -b, --budget MIN     minutes to spend on sampling, about; builds and starts of JVMs come on top (default: what the mode says)
+#   -m, --mode MODE      jcstress preset: sanity, quick, default, tough, stress (default: one iteration of 300 ms in each way; the
+#                        presets take hours)
+#   -b, --budget MIN     minutes to spend on sampling, about; builds and starts of JVMs come on top
 #   -j, --jdk HOME       JDK to run on (default: the baseline, Java 17 where there is one)
 #   --split yes|no       compile each thread of a test in its own way: 9 combinations instead of 3 (default: yes, --quick: no)
 #   --no-build           run what was built before
@@ -25,7 +26,7 @@ readonly LIGHT='io\.nrt4j\.(?!.*EngineStress\.).*'
 readonly QUICK='io\.nrt4j\.(concurrent\.(SpscRingStress\.(Publish|Full|Empty|WrapAround)|LockedStackStress\.(PopPop|PopPush))|sendrecv\.(GateStress\.(HotBehindCold|TwoProducersStash)|HandOffStress\.(PostedShowsRequest|PolledWhileServicePosts)|CompletionStress\.(TwoPollers|StaleHandle)|TaskSignalStress\.(Post|Close|PostedToTransport)|MrCacheStress\.(RegisteredOnce|TensorClosedWhileRegistered)|CommStatusStress\.Connected|ClosingStress\.(ColdPost|Connect)|TensorStress\.(CloseAgainstLastUse|PostAgainstClose))|proxy\.(SharedProxyQueuesStress\.(AcquireAgainstLastRelease|DoubleRelease)|ProxyQueueStress\.(AppendAgainstSleep|StopAgainstSleep|AppendAgainstStop|DoneShowsStatus|TwoConsumers)|DeviceTriggerStress\.DataBehindTrigger)|net\.loopback\.LoopbackConnectStress\.AskAgainstAccept)$'
 readonly QUICK_HEAVY='io\.nrt4j\.(sendrecv\.LifeCycleEngineStress\.InitAgainstClose|kv\.KvLeaderEngineStress\.TwoStarters|proxy\.ProxyEngineStress\.StopAgainstStep)$'
 
-mode=default
+mode=
 budget=
 home=
 split=
@@ -88,6 +89,8 @@ jcstress() {
 # Sampling: what a budget in minutes comes to for each of some tests.
 #   $1 tests, $2 ways in which each is run
 sampling() {
+    [ -n "$mode" ] || printf '%s\n' -f 1 -fsm 1 -pth false
+    [ -n "$mode" ] || [ -n "$budget" ] || printf '%s\n' -iters 1 -time 300
     if [ -n "$budget" ]; then
         local count
         count="$(list "$1" | wc -l)"
@@ -126,8 +129,13 @@ run_suite() {
         fi
         folder="$WORK/report-java$(jdk_version "$home")-$kind"
         mapfile -t sample < <(sampling "$tests" "$(ways)")
-        [ "$kind" = light ] || sample+=(-strideSize 4 -strideCount 2)
-        jcstress "$folder" "$classpath" "$tests" -m "$mode" -sc "$([ "$split" = no ] && echo false || echo true)" "${sample[@]}" || failed=yes
+        if [ "$kind" = heavy ]; then
+            sample+=(-strideSize 4 -strideCount 2)
+        elif [ -z "$mode" ]; then
+            # Few states at a time, since each JVM makes a whole set of them at least once, be it interpreted.
+            sample+=(-strideSize 64 -strideCount 8)
+        fi
+        jcstress "$folder" "$classpath" "$tests" -m "${mode:-quick}" -sc "$([ "$split" = no ] && echo false || echo true)" "${sample[@]}" || failed=yes
         report "$folder"
     done
     [ -n "${folder:-}" ] || die "no test matches '$filter'" 2
@@ -137,8 +145,8 @@ run_suite() {
 run_quick() {
     local failed=no folder="$WORK/report-quick-java$(jdk_version "$home")"
     # All threads of a test compiled in the same way, no random C2, one short iteration: three ways instead of fourteen.
-    local sample=(-m quick -sc false -f 1 -fsm 0 -iters 1 -time 150)
-    jcstress "$folder" "$classpath" "$QUICK" "${sample[@]}" > "$WORK/quick.log" 2>&1 || failed=yes
+    local sample=(-m quick -sc false -f 1 -fsm 0 -iters 1 -time 100 -pth false)
+    jcstress "$folder" "$classpath" "$QUICK" "${sample[@]}" -strideSize 64 -strideCount 4 > "$WORK/quick.log" 2>&1 || failed=yes
     jcstress "$folder-heavy" "$classpath" "$QUICK_HEAVY" "${sample[@]}" -strideSize 4 -strideCount 2 > "$WORK/quick-heavy.log" 2>&1 || failed=yes
     if [ "$failed" = yes ]; then
         cat "$WORK/quick.log" "$WORK/quick-heavy.log"
