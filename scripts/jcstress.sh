@@ -66,10 +66,12 @@ if [ "$build" = yes ]; then
     JAVA_HOME="$baseline" mvn -B -q -f "$ROOT/pom.xml" install "${skip[@]}"
     JAVA_HOME="$baseline" mvn -B -q -f "$ROOT/jcstress/pom.xml" compile \
         dependency:build-classpath -DincludeScope=runtime -Dmdep.outputFile="$WORK/classpath.txt"
+    "$baseline/bin/jar" --create --file "$WORK/stress.jar" -C "$WORK/classes" .
+    "$baseline/bin/jar" --create --file "$WORK/nrt4j.jar" -C "$ROOT/target/classes" .
 fi
 [ -f "$WORK/classpath.txt" ] || die "not built yet"
-# This checkout's classes before the installed ones.
-classpath="$WORK/classes:$ROOT/target/classes:$(cat "$WORK/classpath.txt")"
+# This checkout's classes before the installed ones. In jars, since jcstress loses its way in folders, and with it the padding of its results.
+classpath="$WORK/stress.jar:$WORK/nrt4j.jar:$(cat "$WORK/classpath.txt")"
 native=()
 [ "$(jdk_version "$home")" -lt 24 ] || native=(--enable-native-access=ALL-UNNAMED)
 
@@ -86,15 +88,23 @@ jcstress() {
         -r "$folder/" -t "$tests" "$@")
 }
 
-# Sampling: what a budget in minutes comes to for each of some tests.
-#   $1 tests, $2 ways in which each is run
+# Sampling, one argument a line: what the preset says, or what a budget in minutes comes to for each way of each test, or the default.
+#   $1 tests, $2 kind: light or heavy
 sampling() {
-    [ -n "$mode" ] || printf '%s\n' -f 1 -fsm 1 -pth false
-    [ -n "$mode" ] || [ -n "$budget" ] || printf '%s\n' -iters 1 -time 300
+    if [ -z "$mode" ]; then
+        printf '%s\n' -m quick -f 1 -fsm 1 -pth false
+    else
+        printf '%s\n' -m "$mode"
+    fi
     if [ -n "$budget" ]; then
-        local count
-        count="$(list "$1" | wc -l)"
-        printf '%s\n' -iters 1 -time "$((budget * 60000 / (count * $2 + 1) + 1))"
+        printf '%s\n' -iters 1 -time "$((budget * 60000 / ($(list "$1" | wc -l) * $(ways) + 1) + 1))"
+    elif [ -z "$mode" ]; then
+        printf '%s\n' -iters 1 -time 300
+    fi
+    if [ "$2" = heavy ]; then
+        printf '%s\n' -strideSize 4 -strideCount 2
+    elif [ -z "$mode" ]; then
+        printf '%s\n' -strideSize 64 -strideCount 8
     fi
 }
 
@@ -103,22 +113,30 @@ list() {
     (cd "$WORK" && "$home/bin/java" -Djava.io.tmpdir="$WORK" -cp "$classpath" org.openjdk.jcstress.Main -l -t "$1" | grep '^io\.nrt4j\.' || true)
 }
 
-# Ways in which a test with two threads is run: interpreted, by C1 and by C2, the last also with its random order of things; with split
-# compilation each thread in its own way. Java 17 has biased locking, and does all of it with and without.
+# How many JVMs run a test with two threads: each way once, those of the random C2 as often as the preset multiplies them, and all of it as
+# often as the preset forks. Java 17 has biased locking, and does everything with it and without.
 ways() {
-    local ways=4
-    [ "$split" = no ] || ways=14
-    [ "$(jdk_version "$home")" -ge 18 ] || ways=$((2 * ways))
-    printf '%s\n' "$ways"
+    local plain=9 random=5
+    [ "$split" = yes ] || { plain=3 random=1; }
+    case "$mode" in
+        default) random=$((5 * random)) ;;
+        tough) plain=$((10 * plain)) random=$((50 * random)) ;;
+        stress) plain=$((10 * plain)) random=$((100 * random)) ;;
+    esac
+    if [ "$(jdk_version "$home")" -ge 18 ]; then
+        printf '%s\n' "$((plain + random))"
+    else
+        printf '%s\n' "$((2 * (plain + random)))"
+    fi
 }
 
 report() {
     printf 'HTML report: %s/index.html\n' "$1"
 }
 
-# The light tests and the heavy ones, which get smaller strides. A filter picks among both.
+# The light tests, then the heavy ones. A filter picks among both.
 run_suite() {
-    local folder failed=no tests sample
+    local failed=no tests folder kind sample count=0 log passed
     [ -n "$split" ] || split=yes
     for kind in light heavy; do
         tests="$LIGHT"
@@ -128,18 +146,23 @@ run_suite() {
             continue
         fi
         folder="$WORK/report-java$(jdk_version "$home")-$kind"
-        mapfile -t sample < <(sampling "$tests" "$(ways)")
-        if [ "$kind" = heavy ]; then
-            sample+=(-strideSize 4 -strideCount 2)
-        elif [ -z "$mode" ]; then
-            # Few states at a time, since each JVM makes a whole set of them at least once, be it interpreted.
-            sample+=(-strideSize 64 -strideCount 8)
-        fi
-        jcstress "$folder" "$classpath" "$tests" -m "${mode:-quick}" -sc "$([ "$split" = no ] && echo false || echo true)" "${sample[@]}" || failed=yes
+        log="$folder.log"
+        mapfile -t sample < <(sampling "$tests" "$kind")
+        jcstress "$folder" "$classpath" "$tests" -sc "$([ "$split" = yes ] && echo true || echo false)" "${sample[@]}" | tee "$log" || failed=yes
+        passed="$(passed "$log")"
+        count=$((count + ${passed:-0}))
         report "$folder"
     done
     [ -n "${folder:-}" ] || die "no test matches '$filter'" 2
-    [ "$failed" = no ]
+    conclude "$count" "$failed"
+}
+
+# The last line, and the exit code.
+#   $1 results that passed, $2 whether something failed: yes or no
+conclude() {
+    printf 'jcstress, Java %s, %s s: %s results, %s\n' "$(jdk_version "$home")" "$SECONDS" "$1" \
+        "$([ "$2" = no ] && echo 'all as they may be' || echo 'FAILED')"
+    [ "$2" = no ]
 }
 
 run_quick() {
