@@ -2,18 +2,33 @@
 # Builds the stress tests of nrt4j's concurrency (jcstress/) and runs them. Prints the folder of the HTML report; ends with 0 if every
 # outcome of every test was one that may be.
 #
-#   scripts/jcstress.sh                       the whole suite, each thread compiled in each way (estimate: 40 minutes on Java 17, 20 on Java 25, with 2 processors)
-#   scripts/jcstress.sh --quick               a selection, for a build (about 3.5 minutes)
+#   scripts/jcstress.sh                       the whole suite
+#   scripts/jcstress.sh --quick               a selection, for a build
 #   scripts/jcstress.sh -t 'GateStress.*'     tests by name (a regular expression)
-#   scripts/jcstress.sh --mutants [NAME...]   puts faults in, one by one: each must be found (about 15 minutes)
+#   scripts/jcstress.sh --mutants [NAME...]   puts faults in, one by one: each must be found
 #   scripts/jcstress.sh --list                names of the tests
 #
-#   -m, --mode MODE      jcstress preset: sanity, quick, default, tough, stress (default: one iteration of 300 ms in each way; the
-#                        presets take hours)
+#   -m, --mode MODE      jcstress preset: sanity, quick, default, tough, stress (default: the settings below; the presets from 'default'
+#                        on take hours)
 #   -b, --budget MIN     minutes to spend on sampling, about; builds and starts of JVMs come on top
 #   -j, --jdk HOME       JDK to run on (default: the baseline, Java 17 where there is one)
-#   --split yes|no       compile each thread of a test in its own way: 9 combinations instead of 3 (default: yes, --quick: no)
+#   --split yes|no       compile each thread of a test in its own way: all tests, or none (default: those without locks)
 #   --no-build           run what was built before
+#
+# The settings, and why (options of jcstress; README.md says how long it takes):
+#   -sc false            Each test is run in JVMs that only interpret, that have only C1, and only C2, the last also with its random order
+#                        of things: library and test alike. Java 17 does it all with biased locking, too, as jcstress sees to.
+#   -sc true             jcstress can also compile each thread's loop in its own way, in all 9 combinations; what a loop calls and does not
+#                        inline is then compiled as it comes. That finds what needs an interpreted thread beside a compiled one, and is
+#                        for the tests of what does without locks: under a lock, compilers have nothing to reorder.
+#   -f 1 -fsm 1          One JVM for each way, one seed for the random C2 (none with -sc true, -fsm 0): ways find more than repetitions of
+#                        one way.
+#   -iters 1 -time 300   One iteration of 300 ms: to start a JVM and to warm it up takes longer than that already, and the outcomes of these
+#                        tests come up within some thousands of samples. --budget, or --mode, for more.
+#   -strideSize 64 -strideCount 8
+#                        Few states at a time, since most have an engine's context in them, and an interpreter has to make a whole set.
+#                        Tests with threads, sockets and folders (EngineStress) get 4 and 2.
+#   -pth false           The heap is not touched beforehand: that is for measurements, and takes a tenth of a second for each JVM.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/lib.sh"
@@ -22,6 +37,8 @@ readonly WORK="$ROOT/jcstress/target"
 # States of these are threads, sockets and folders: few at a time.
 readonly HEAVY='io\.nrt4j\..*EngineStress\..*'
 readonly LIGHT='io\.nrt4j\.(?!.*EngineStress\.).*'
+# Ordered by volatile, acquiring and releasing accesses alone, in the library or in what the test looks at.
+readonly BARE='io\.nrt4j\.(concurrent\.SpscRingStress\.(Publish|Full|Empty|WrapAround)|sendrecv\.(HandOffStress\.(PostedShowsRequest|StashedShowsRange|ErrorShowsCause)|CommStatusStress\..*|CompletionStress\.StaleHandle|TaskSignalStress\.PostedToTransport|TensorStress\.(CloseAgainstLastUse|UseAgainstClose))|proxy\.(ProxyQueueStress\.(DoneShowsStatus|FreeAgainstPass)|DeviceTriggerStress\..*)|net\.loopback\.LoopbackDataStress\.(DoneShowsSize|HandleAgainstReuse))$'
 # What the selection for a build leaves out is what another of its suite nearly says too.
 readonly QUICK='io\.nrt4j\.(concurrent\.(SpscRingStress\.(Publish|Full|Empty|WrapAround)|LockedStackStress\.(PopPop|PopPush))|sendrecv\.(GateStress\.(HotBehindCold|TwoProducersStash)|HandOffStress\.(PostedShowsRequest|PolledWhileServicePosts)|CompletionStress\.(TwoPollers|StaleHandle)|TaskSignalStress\.(Post|Close|PostedToTransport)|MrCacheStress\.(RegisteredOnce|TensorClosedWhileRegistered)|CommStatusStress\.Connected|ClosingStress\.(ColdPost|Connect)|TensorStress\.(CloseAgainstLastUse|PostAgainstClose))|proxy\.(SharedProxyQueuesStress\.(AcquireAgainstLastRelease|DoubleRelease)|ProxyQueueStress\.(AppendAgainstSleep|StopAgainstSleep|AppendAgainstStop|DoneShowsStatus|TwoConsumers)|DeviceTriggerStress\.DataBehindTrigger)|net\.loopback\.LoopbackConnectStress\.AskAgainstAccept)$'
 readonly QUICK_HEAVY='io\.nrt4j\.(sendrecv\.LifeCycleEngineStress\.InitAgainstClose|kv\.KvLeaderEngineStress\.TwoStarters|proxy\.ProxyEngineStress\.StopAgainstStep)$'
@@ -88,20 +105,20 @@ jcstress() {
         -r "$folder/" -t "$tests" "$@")
 }
 
-# Sampling, one argument a line: what the preset says, or what a budget in minutes comes to for each way of each test, or the default.
-#   $1 tests, $2 kind: light or heavy
+# Sampling, one argument a line: what the preset says, or what a budget in minutes comes to for each JVM, or the default.
+#   $1 budget or nothing, $2 JVMs, $3 tests: light, bare or heavy
 sampling() {
     if [ -z "$mode" ]; then
-        printf '%s\n' -m quick -f 1 -fsm 1 -pth false
+        printf '%s\n' -m quick -f 1 -fsm "$([ "$3" = bare ] && echo 0 || echo 1)" -pth false
     else
         printf '%s\n' -m "$mode"
     fi
-    if [ -n "$budget" ]; then
-        printf '%s\n' -iters 1 -time "$((budget * 60000 / ($(list "$1" | wc -l) * $(ways) + 1) + 1))"
+    if [ -n "$1" ]; then
+        printf '%s\n' -iters 1 -time "$(($1 * 60000 / ($2 + 1) + 1))"
     elif [ -z "$mode" ]; then
         printf '%s\n' -iters 1 -time 300
     fi
-    if [ "$2" = heavy ]; then
+    if [ "$3" = heavy ]; then
         printf '%s\n' -strideSize 4 -strideCount 2
     elif [ -z "$mode" ]; then
         printf '%s\n' -strideSize 64 -strideCount 8
@@ -114,11 +131,13 @@ list() {
 }
 
 # How many JVMs run a test with two threads: each way once, those of the random C2 as often as the preset multiplies them, and all of it as
-# often as the preset forks. Java 17 has biased locking, and does everything with it and without.
+# often as the preset forks.
+#   $1 tests: light, bare or heavy, $2 true: split compilation
 ways() {
-    local plain=9 random=5
-    [ "$split" = yes ] || { plain=3 random=1; }
+    local plain=3 random=1
+    [ "$2" = false ] || { plain=9 random=5; }
     case "$mode" in
+        '') [ "$1" != bare ] || random=0 ;;
         default) random=$((5 * random)) ;;
         tough) plain=$((10 * plain)) random=$((50 * random)) ;;
         stress) plain=$((10 * plain)) random=$((100 * random)) ;;
@@ -134,26 +153,31 @@ report() {
     printf 'HTML report: %s/index.html\n' "$1"
 }
 
-# The light tests, then the heavy ones. A filter picks among both.
+# The light tests, those without locks once more with split compilation, and the heavy ones. A filter picks among all.
 run_suite() {
-    local failed=no tests folder kind sample count=0 log passed
-    [ -n "$split" ] || split=yes
-    for kind in light heavy; do
-        tests="$LIGHT"
-        [ "$kind" = light ] || tests="$HEAVY"
-        [ -z "$filter" ] || tests="(?=.*(?:$filter))$tests"
-        if [ -z "$(list "$tests")" ]; then
-            continue
-        fi
+    local failed=no kind tests folder log passed count=0 jvms=0 kinds=() sample
+    local -A selection=([light]="$LIGHT" [bare]="$BARE" [heavy]="$HEAVY")
+    local -A compile=([light]=false [bare]=true [heavy]=false)
+    [ -z "$split" ] || selection[bare]='^$'
+    [ "$split" != yes ] || compile=([light]=true [heavy]=true)
+    for kind in light bare heavy; do
+        [ -z "$filter" ] || selection[$kind]="(?=.*(?:$filter))${selection[$kind]}"
+        count="$(list "${selection[$kind]}" | wc -l)"
+        [ "$count" -gt 0 ] || continue
+        kinds+=("$kind")
+        jvms=$((jvms + count * $(ways "$kind" "${compile[$kind]}")))
+    done
+    [ ${#kinds[@]} -gt 0 ] || die "no test matches '$filter'" 2
+    count=0
+    for kind in "${kinds[@]}"; do
         folder="$WORK/report-java$(jdk_version "$home")-$kind"
         log="$folder.log"
-        mapfile -t sample < <(sampling "$tests" "$kind")
-        jcstress "$folder" "$classpath" "$tests" -sc "$([ "$split" = yes ] && echo true || echo false)" "${sample[@]}" | tee "$log" || failed=yes
+        mapfile -t sample < <(sampling "$budget" "$jvms" "$kind")
+        jcstress "$folder" "$classpath" "${selection[$kind]}" -sc "${compile[$kind]}" "${sample[@]}" | tee "$log" || failed=yes
         passed="$(passed "$log")"
         count=$((count + ${passed:-0}))
         report "$folder"
     done
-    [ -n "${folder:-}" ] || die "no test matches '$filter'" 2
     conclude "$count" "$failed"
 }
 
