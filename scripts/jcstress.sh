@@ -95,14 +95,16 @@ native=()
 # A test that hangs is a test that failed.
 limit=3h
 
-# Runs jcstress in a folder.
+# Runs jcstress in a folder. What tests that hang or are killed leave of theirs goes with its temporary folder.
 #   $1 folder, $2 class path, $3 tests, the rest: more options
 jcstress() {
-    local folder="$1" path="$2" tests="$3"
+    local folder="$1" path="$2" tests="$3" code=0
     shift 3
-    mkdir -p "$folder"
-    (cd "$folder" && timeout "$limit" "$home/bin/java" "${native[@]}" -Djava.io.tmpdir="$folder" -cp "$path" org.openjdk.jcstress.Main \
-        -r "$folder/" -t "$tests" "$@")
+    mkdir -p "$folder/tmp"
+    (cd "$folder" && timeout "$limit" "$home/bin/java" "${native[@]}" -Djava.io.tmpdir="$folder/tmp" -cp "$path" org.openjdk.jcstress.Main \
+        -r "$folder/" -t "$tests" "$@") || code=$?
+    rm -rf "$folder/tmp"
+    return "$code"
 }
 
 # Sampling, one argument a line: what the preset says, or what a budget in minutes comes to for each JVM, or the default.
@@ -222,7 +224,8 @@ run_mutants() {
         folder="$WORK/mutants/$name-report"
         found=no
         for try in 1 2 3; do
-            options=(-sc false -f 1 -fsm 0 -iters 1 -time "$((300 * try * try))" -jvmArgs "-XX:-TieredCompilation")
+            options=(-sc false -f 1 -fsm 0 -iters 1 -time "$((300 * try * try))"
+                -jvmArgs "-XX:-TieredCompilation -Djava.io.tmpdir=$folder/tmp${native[*]:+ ${native[*]}}")
             # Small strides at first: with a wake-up lost, each state costs time.
             case "$tests" in
                 *EngineStress*) options+=(-strideSize 4 -strideCount 2) ;;
