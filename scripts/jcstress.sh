@@ -72,6 +72,14 @@ while [ $# -gt 0 ]; do
     shift
 done
 [ ${#names[@]} -eq 0 ] || [ "$what" = mutants ] || die "what is '${names[0]}'? see --help" 2
+case "$what" in
+    quick | mutants) [ -z "$mode$budget$split$filter" ] || die "--$what is as it is: no mode, budget, split or filter" 2 ;;
+esac
+case "$split" in
+    '' | yes | no) ;;
+    *) die "--split is yes or no, not '$split'" 2 ;;
+esac
+[ -z "$budget" ] || [[ "$budget" =~ ^[1-9][0-9]*$ ]] || die "a budget is a number of minutes, not '$budget'" 2
 [ -n "$home" ] || home="$(find_baseline_jdk)"
 [ -x "$home/bin/java" ] || die "no JDK at $home" 2
 
@@ -157,7 +165,7 @@ report() {
 
 # The light tests, those without locks once more with split compilation, and the heavy ones. A filter picks among all.
 run_suite() {
-    local failed=no kind tests folder log passed count=0 jvms=0 kinds=() sample
+    local failed=no kind folder log count=0 jvms=0 kinds=() sample
     local -A selection=([light]="$LIGHT" [bare]="$BARE" [heavy]="$HEAVY")
     local -A compile=([light]=false [bare]=true [heavy]=false)
     [ -z "$split" ] || selection[bare]='^$'
@@ -176,8 +184,7 @@ run_suite() {
         log="$folder.log"
         mapfile -t sample < <(sampling "$budget" "$jvms" "$kind")
         jcstress "$folder" "$classpath" "${selection[$kind]}" -sc "${compile[$kind]}" "${sample[@]}" | tee "$log" || failed=yes
-        passed="$(passed "$log")"
-        count=$((count + ${passed:-0}))
+        count=$((count + $(passed "$log")))
         report "$folder"
     done
     conclude "$count" "$failed"
@@ -193,7 +200,7 @@ conclude() {
 
 run_quick() {
     local failed=no folder="$WORK/report-quick-java$(jdk_version "$home")"
-    # All threads of a test compiled in the same way, no random C2, one short iteration: three ways instead of fourteen.
+    # All threads of a test compiled in the same way, no random C2, one short iteration.
     local sample=(-m quick -sc false -f 1 -fsm 0 -iters 1 -time 100 -pth false)
     jcstress "$folder" "$classpath" "$QUICK" "${sample[@]}" -strideSize 64 -strideCount 4 > "$WORK/quick.log" 2>&1 || failed=yes
     jcstress "$folder-heavy" "$classpath" "$QUICK_HEAVY" "${sample[@]}" -strideSize 4 -strideCount 2 > "$WORK/quick-heavy.log" 2>&1 || failed=yes
@@ -202,14 +209,15 @@ run_quick() {
     fi
     report "$folder"
     report "$folder-heavy"
-    printf 'jcstress, Java %s: %s and %s results, %s\n' "$(jdk_version "$home")" "$(passed "$WORK/quick.log")" \
-        "$(passed "$WORK/quick-heavy.log")" "$([ "$failed" = no ] && echo 'all as they may be' || echo 'FAILED')"
-    [ "$failed" = no ]
+    conclude "$(($(passed "$WORK/quick.log") + $(passed "$WORK/quick-heavy.log")))" "$failed"
 }
 
 # How many results a log counts as passed.
+#   $1 log
 passed() {
-    sed -n 's/^(Results: [0-9]* planned; \([0-9]*\) passed.*/\1/p' "$1" | tail -n 1
+    local count
+    count="$(sed -n 's/^(Results: [0-9]* planned; \([0-9]*\) passed.*/\1/p' "$1" | tail -n 1)"
+    printf '%s\n' "${count:-0}"
 }
 
 # Each mutant's class before the real one: its test must see an outcome that is forbidden. Three tries, each with more samples.
