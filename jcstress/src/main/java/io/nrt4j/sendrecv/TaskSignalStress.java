@@ -103,7 +103,16 @@ public final class TaskSignalStress {
     public static class PostedToTransport {
         private volatile boolean transportBusy;
         private volatile boolean woken;
-        private final TaskSignal signal = new TaskSignal(() -> transportBusy);
+        private final TaskSignal signal = new TaskSignal(this::isBusy);
+
+        /** Takes a microsecond to answer, as a transport may: what happens between its look and what is made of it is the point. */
+        private boolean isBusy() {
+            final boolean busy = transportBusy;
+            for (int i = 0; i < 20; i++) {
+                Thread.onSpinWait();
+            }
+            return busy;
+        }
 
         @Actor
         public void service(final L_Result result) {
