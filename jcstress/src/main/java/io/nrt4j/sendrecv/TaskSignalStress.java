@@ -105,10 +105,10 @@ public final class TaskSignalStress {
         private volatile boolean woken;
         private final TaskSignal signal = new TaskSignal(this::isBusy);
 
-        /** Takes a microsecond to answer, as a transport may: what happens between its look and what is made of it is the point. */
+        /** Takes some microseconds to answer, as a transport may: what happens between its look and what is made of it is the point. */
         private boolean isBusy() {
             final boolean busy = transportBusy;
-            for (int i = 0; i < 20; i++) {
+            for (int i = 0; i < 100; i++) {
                 Thread.onSpinWait();
             }
             return busy;
