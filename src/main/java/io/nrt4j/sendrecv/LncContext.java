@@ -296,7 +296,7 @@ final class LncContext {
             final int requests = comm.reclaimSlots(memoryIsOurs);
             if (!memoryIsOurs && requests > 0) {
                 // Lost memory is better than memory that is somebody else's when a late message is written into it.
-                LOG.error("lnc {}: the tensors of {} requests on {} are never freed: the transport may still touch them", lnc, requests, comm);
+                LOG.error("lnc {}: the tensors of {} requests on {} are never freed: the transport may use them", lnc, requests, comm);
             }
         }
     }

@@ -177,6 +177,88 @@ class ProxyModelTest {
         }
     }
 
+    /** What a queue answers its producers and the owner, while its worker makes passes: taken or refused, and how many states there are. */
+    public static class Producers {
+        private final EncContext ctx = context();
+        private final ProxyQueue queue = ctx.comm().queue();
+
+        @Operation
+        public boolean append() {
+            try {
+                queue.append(new DoneInOneStep(ctx));
+                return true;
+            } catch (final NrtException ex) {
+                return false;
+            }
+        }
+
+        @Operation
+        public int published() {
+            return queue.publishedStates();
+        }
+
+        @Operation(nonParallelGroup = "worker")
+        public void pass() {
+            queue.doWork();
+        }
+
+        @Operation(runOnce = true)
+        public void free() {
+            queue.abandon(ctx.comm(), 0, TimeUnit.SECONDS);
+        }
+    }
+
+    /** The same for one thread. */
+    public static class SequentialProducers {
+        private int published;
+        private boolean freed;
+
+        public boolean append() {
+            published += freed ? 0 : 1;
+            return !freed;
+        }
+
+        public int published() {
+            return published;
+        }
+
+        public void pass() {
+            // States stay until they are polled.
+        }
+
+        public void free() {
+            freed = true;
+            published = 0;
+        }
+    }
+
+    /** An owner that marks the communicator first and forgets the states in a second step. */
+    public static class ProducersOfATornFree {
+        private final EncContext ctx = context();
+        private final ProxyQueue queue = ctx.comm().queue();
+
+        @Operation
+        public boolean append() {
+            try {
+                queue.append(new DoneInOneStep(ctx));
+                return true;
+            } catch (final NrtException ex) {
+                return false;
+            }
+        }
+
+        @Operation
+        public int published() {
+            return queue.publishedStates();
+        }
+
+        @Operation(runOnce = true)
+        public void free() {
+            ctx.comm().markFreed();
+            queue.abandon(ctx.comm(), 0, TimeUnit.SECONDS);
+        }
+    }
+
     /** A task that is done in its first step. */
     static final class DoneInOneStep extends ProxyTask {
         DoneInOneStep(final EncContext ctx) {
@@ -215,5 +297,16 @@ class ProxyModelTest {
     @Test
     void theQueueForgetsNothing() {
         ModelChecking.check(6, 120, Queue.class, SequentialQueue.class);
+    }
+
+    @Test
+    void theQueueIsLinearizableForItsProducers() {
+        ModelChecking.check(6, 150, Producers.class, SequentialProducers.class);
+    }
+
+    @Test
+    void aTornFreeIsNot() {
+        assertThatThrownBy(() -> ModelChecking.check(20, 100, ProducersOfATornFree.class, SequentialProducers.class))
+            .isInstanceOf(AssertionError.class);
     }
 }

@@ -1,5 +1,9 @@
 package io.nrt4j.testing;
 
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.stream.Stream;
 import org.jetbrains.lincheck.datastructures.ModelCheckingOptions;
 
 /**
@@ -25,7 +29,29 @@ public final class ModelChecking {
      */
     public static void check(
         final int scenarios, final int interleavings, final Class<?> test, final Class<?> specification) {
-        new ModelCheckingOptions().threads(2).actorsPerThread(2).actorsBefore(1).actorsAfter(1).iterations(scenarios)
-            .invocationsPerIteration(interleavings).minimizeFailedScenario(true).sequentialSpecification(specification).check(test);
+        try {
+            new ModelCheckingOptions().threads(2).actorsPerThread(2).actorsBefore(1).actorsAfter(1).iterations(scenarios)
+                .invocationsPerIteration(interleavings).minimizeFailedScenario(true).sequentialSpecification(specification).check(test);
+        } finally {
+            deleteBootstrapJarOnExit();
+        }
+    }
+
+    /** Lincheck leaves a jar of its own in the temporary directory, open until the JVM ends: it shall go with it. */
+    private static void deleteBootstrapJarOnExit() {
+        try (Stream<Path> open = Files.list(Path.of("/proc/self/fd"))) {
+            open.forEach(descriptor -> {
+                try {
+                    final Path file = Files.readSymbolicLink(descriptor);
+                    if (file.getFileName() != null && file.getFileName().toString().startsWith("lincheck-bootstrap")) {
+                        file.toFile().deleteOnExit();
+                    }
+                } catch (final IOException ex) {
+                    // Closed meanwhile.
+                }
+            });
+        } catch (final IOException ex) {
+            // Not Linux: the jar stays.
+        }
     }
 }

@@ -15,6 +15,7 @@ import java.util.Arrays;
 import java.util.Map;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.Arbiter;
 import org.openjdk.jcstress.annotations.JCStressTest;
@@ -24,6 +25,10 @@ import org.openjdk.jcstress.infra.results.LLL_Result;
 
 /** Suite 10: two starters, one server. Needs small strides: a state is a port, a folder and three threads. */
 public final class KvLeaderEngineStress {
+    private static final int FIRST_PORT = 15_000;
+    private static final int PORTS = 17_000;
+    private static final AtomicInteger NEXT_PORT = new AtomicInteger(ThreadLocalRandom.current().nextInt(PORTS));
+
     private KvLeaderEngineStress() {
     }
 
@@ -82,10 +87,10 @@ public final class KvLeaderEngineStress {
         }
     }
 
-    /** A port below those that the kernel gives to clients: nobody else takes it between this look and the start. */
+    /** Below the ports that the kernel gives to clients, and each only once: nobody else takes one between this look and the start. */
     private static int freePort() {
         while (true) {
-            final int port = ThreadLocalRandom.current().nextInt(15_000, 32_000);
+            final int port = FIRST_PORT + NEXT_PORT.getAndIncrement() % PORTS;
             try (ServerSocket socket = new ServerSocket(port, 1, InetAddress.getLoopbackAddress())) {
                 return socket.getLocalPort();
             } catch (final BindException ex) {

@@ -65,8 +65,12 @@ final class StubTransport implements NetTransport {
         return handles.incrementAndGet();
     }
 
+    /** Takes some microseconds, being what takes longest of a real transport's calls. */
     @Override
     public long regMr(final long comm, final long address, final long sizeBytes, final Placement placement) {
+        for (int i = 0; i < 50; i++) {
+            Thread.onSpinWait();
+        }
         return 1000 + registrations.incrementAndGet();
     }
 

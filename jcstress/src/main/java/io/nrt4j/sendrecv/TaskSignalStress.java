@@ -4,6 +4,7 @@ import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
 import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 
 import io.nrt4j.stress.Watchdog;
+import java.util.concurrent.ThreadLocalRandom;
 import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.Arbiter;
 import org.openjdk.jcstress.annotations.JCStressTest;
@@ -102,16 +103,36 @@ public final class TaskSignalStress {
     @State
     public static class PostedToTransport {
         private volatile boolean transportBusy;
+        private volatile boolean begun;
         private volatile boolean woken;
-        private final TaskSignal signal = new TaskSignal(() -> transportBusy);
+        private final TaskSignal signal = new TaskSignal(this::isBusy);
 
-        @Actor
-        public void service(final L_Result result) {
-            result.r1 = Watchdog.comesBack(() -> signal.idle(0), () -> woken, signal::wakeUp) ? "awake" : "slept on";
+        /** Takes some microseconds to answer, as a transport may: what happens between its look and what is made of it is the point. */
+        private boolean isBusy() {
+            final boolean busy = transportBusy;
+            spin(100);
+            return busy;
+        }
+
+        private static void spin(final int count) {
+            for (int i = 0; i < count; i++) {
+                Thread.onSpinWait();
+            }
         }
 
         @Actor
+        public void service(final L_Result result) {
+            begun = true;
+            result.r1 = Watchdog.comesBack(() -> signal.idle(0), () -> woken, signal::wakeUp) ? "awake" : "slept on";
+        }
+
+        /** Not far ahead of the other, which has to sleep and to wake up: somewhere in its two looks. */
+        @Actor
         public void poster() {
+            for (int i = 0; i < 10_000 && !begun; i++) {
+                Thread.onSpinWait();
+            }
+            spin(ThreadLocalRandom.current().nextInt(250));
             transportBusy = true;
             signal.postedToTransport();
             woken = true;

@@ -321,6 +321,17 @@ final class FabricEndpoint {
         return (int) count;
     }
 
+    /** Polls for the end of long receives before the close; answers whether the provider has some still. */
+    boolean drain(final Completions completions) {
+        try {
+            poll(completions);
+        } catch (final NrtException ex) {
+            LOG.debug("the endpoint that is being closed is broken", ex);
+            return false;
+        }
+        return directReceives > 0;
+    }
+
     private int readError(final Completions completions) {
         new Pointer(errorEntry).clear(FiLayout.CQ_ERR_ROOM);
         final long rc = path.cqReadError(errorEntry);

@@ -101,7 +101,8 @@ final class Incoming implements FabricEndpoint.Completions {
         boolean kept = false;
         for (int i = 0; i < items && peer.alive(); i++) {
             final int at = Wire.HEADER_BYTES + i * Wire.ITEM_BYTES;
-            kept |= onItem(peer, buffer, length, at, bytes.getInt(at), bytes.getInt(at + Wire.ITEM_POST), bytes.getLong(at + Wire.ITEM_VALUE));
+            kept |= onItem(
+                peer, buffer, length, at, bytes.getInt(at), bytes.getInt(at + Wire.ITEM_POST), bytes.getLong(at + Wire.ITEM_VALUE));
         }
         if (!kept) {
             buffers.repostLater(buffer);
@@ -126,7 +127,13 @@ final class Incoming implements FabricEndpoint.Completions {
 
     /** Answers true if the buffer is kept. */
     private boolean onItem(
-        final Peer peer, final LibraryBuffer buffer, final int end, final int at, final int typeAndId, final int number, final long value) {
+        final Peer peer,
+        final LibraryBuffer buffer,
+        final int end,
+        final int at,
+        final int typeAndId,
+        final int number,
+        final long value) {
         final int type = typeAndId >>> Wire.ID_BITS;
         final int id = typeAndId & Wire.ID_MASK;
         final Comm comm = engine.comms().find(id, peer);

@@ -134,8 +134,8 @@ final class LibfabricTransport implements NetTransport {
     public long regMr(final long comm, final long address, final long sizeBytes, final Placement placement) {
         engine.checkOpen(comm);
         if (placement == Placement.DEVICE) {
-            throw new NrtException(NrtStatus.INVALID, "libfabric transport: memory of a device cannot be registered, since short messages are"
-                + " copied by the processor: use a tensor of the host, or the libnccom transport");
+            throw new NrtException(NrtStatus.INVALID, "libfabric transport: memory of a device cannot be registered, since short messages"
+                + " are copied by the processor: use a tensor of the host, or the libnccom transport");
         }
         return registrations.register(comm, address, sizeBytes);
     }
@@ -207,7 +207,7 @@ final class LibfabricTransport implements NetTransport {
             control.announceClose(comm);
             registrations.endAll(handle);
             if (!ours) {
-                throw new NrtException(NrtStatus.TIMEOUT, "close of " + comm + ": peer " + comm.peer.index + " stands still, and libfabric's "
+                throw new NrtException(NrtStatus.TIMEOUT, "close of " + comm + ": peer " + comm.peer.index + " stands still, and "
                     + selection.info().provider() + " has memory of its requests yet, after " + CLOSE_NS / 1_000_000 + " ms");
             }
         } finally {

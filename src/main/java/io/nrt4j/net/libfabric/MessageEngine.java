@@ -6,6 +6,7 @@ import io.nrt4j.net.NetTransport;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.ReentrantLock;
@@ -104,11 +105,8 @@ final class MessageEngine {
 
     /** Operations of a kind that the provider has, on all endpoints; for tests. */
     int operations(final byte kind) {
-        int count = perPeer ? 0 : endpoint.ops().count(kind);
-        for (final Peer peer : peers) {
-            count += peer == null || !perPeer ? 0 : peer.endpoint.ops().count(kind);
-        }
-        return count;
+        return !perPeer ? endpoint.ops().count(kind)
+            : Arrays.stream(peers).filter(Objects::nonNull).mapToInt(peer -> peer.endpoint.ops().count(kind)).sum();
     }
 
     // ---- The data path: any thread, takes the lock.
@@ -296,10 +294,7 @@ final class MessageEngine {
         if (peer.stuck != null && !outbox.retryStuck(peer)) {
             return 0;
         }
-        if (peer.mute) {
-            return done;
-        }
-        SendComm comm = peer.pollReady();
+        SendComm comm = peer.mute ? null : peer.pollReady();
         while (comm != null) {
             final int before = comm.transmit;
             final boolean allDone = sending.transmit(comm);
@@ -312,7 +307,7 @@ final class MessageEngine {
             }
             comm = peer.pollReady();
         }
-        if (peer.alive() && (peer.probeDue || peer.creditsDue()
+        if (peer.alive() && !peer.mute && (peer.probeDue || peer.creditsDue()
             || peer.overdue || idle && peer.announceHead != null && (peer.urgent || System.nanoTime() - peer.flushAtNs >= 0))) {
             done += outbox.flush(peer) ? 1 : 0;
         }
@@ -466,13 +461,7 @@ final class MessageEngine {
 
     /** After {@link #shutDown}: polls for the end of receives, and answers whether the provider has some still. */
     boolean drainReceives() {
-        try {
-            endpoint.poll(incoming);
-        } catch (final NrtException ex) {
-            LOG.debug("the endpoint that is being closed is broken", ex);
-            return false;
-        }
-        return endpoint.directReceives > 0;
+        return endpoint.drain(incoming);
     }
 
     /** The endpoint is about to be closed: nothing is posted or polled any more. */

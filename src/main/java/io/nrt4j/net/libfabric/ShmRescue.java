@@ -150,7 +150,7 @@ final class ShmRescue implements AutoCloseable {
             watched = true;
             start();
         } catch (final IOException | NumberFormatException ex) {
-            LOG.info("cannot watch the owner of shared memory {}: should it be killed while it holds a lock there, calls will wait for it: {}",
+            LOG.info("cannot watch the owner of shared memory {}: if it is killed while it holds a lock there, calls will wait for it: {}",
                 theirs.name(), ex.toString());
         } finally {
             if (!watched && locks[0] != null) {
