@@ -10,6 +10,7 @@
 #   scripts/bench.sh --footprint            2,048 pairs in 512 MB of heap, and processor time while idle and while waiting
 #   scripts/bench.sh --fabric               libfabric in two processes, 8 alternating rounds: raw C calls, nrt4j perf, jucx, sockets
 #   scripts/bench.sh --fabric --rounds 12 --provider shm
+#   scripts/bench.sh --fabric --jdk HOME    the same on another JDK; from 22 on the calls go through java.lang.foreign
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/lib.sh"
@@ -19,6 +20,7 @@ pattern='io\.nrt4j\.'
 footprint=no
 check=()
 fabric=no
+fabric_home=
 rounds=8
 providers=('tcp;ofi_rxm' shm)
 jmh_options=()
@@ -40,6 +42,11 @@ while [ $# -gt 0 ]; do
         --provider)
             [ $# -ge 2 ] || die "$1 needs a name" 2
             providers=("$2")
+            shift
+            ;;
+        --jdk)
+            [ $# -ge 2 ] && [ -x "$2/bin/java" ] || die "$1 needs the home of a JDK" 2
+            fabric_home="$2"
             shift
             ;;
         -h | --help)
@@ -81,7 +88,7 @@ if [ "$fabric" = yes ]; then
     done
     [ "$ucx" = true ] || printf 'SKIP: jucx: there is no libucp.so.0\n'
     printf '%s, %s processors, load %s\n' "$(uname -srm)" "$(nproc)" "$(cut -d ' ' -f 1-3 /proc/loadavg)"
-    exec "$JAVA_HOME/bin/java" "${quiet[@]}" -cp "$classpath" io.nrt4j.bench.FabricRounds "$rounds" "$yardstick" "$ucx" \
+    exec "${fabric_home:-$JAVA_HOME}/bin/java" "${quiet[@]}" -cp "$classpath" io.nrt4j.bench.FabricRounds "$rounds" "$yardstick" "$ucx" \
         "$([ ${#check[@]} -gt 0 ] && echo true || echo false)" "${providers[@]}"
 fi
 if [ "$footprint" = yes ]; then

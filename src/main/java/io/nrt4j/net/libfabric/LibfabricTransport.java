@@ -39,7 +39,7 @@ final class LibfabricTransport implements NetTransport {
     private final ControlPlane control;
     private final RegistrationTable registrations;
     private final ShmRescue rescue = new ShmRescue();
-    private final Thread shutdownHook = new Thread(this::close, "nrt4j-fabric-shutdown");
+    private final Thread shutdownHook = new Thread(this::closeAtExit, "nrt4j-fabric-shutdown");
     private final CountDownLatch closeDone = new CountDownLatch(1);
     /** Under the engine's lock. */
     private boolean closing;
@@ -317,6 +317,20 @@ final class LibfabricTransport implements NetTransport {
             Runtime.getRuntime().removeShutdownHook(shutdownHook);
         } catch (final IllegalStateException ex) {
             LOG.debug("closed during the JVM's shutdown");
+        }
+    }
+
+    /** The JVM's end does not wait for a thread that is stuck inside the provider. */
+    private void closeAtExit() {
+        try {
+            if (engine.lock.tryLock(CLOSE_NS, TimeUnit.NANOSECONDS)) {
+                engine.lock.unlock();
+                close();
+            } else {
+                LOG.warn("a call into libfabric's {} does not come back: the transport is not closed", selection.info().provider());
+            }
+        } catch (final InterruptedException ex) {
+            Thread.currentThread().interrupt();
         }
     }
 
