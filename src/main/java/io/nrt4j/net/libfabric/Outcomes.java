@@ -97,9 +97,9 @@ final class Outcomes {
         }
     }
 
-    /** Whether a request is to be answered without the provider. */
+    /** Whether a request is to be answered without the provider: only where nobody is left who could move its bytes. */
     static boolean isOverdue(final Comm comm, final int slot, final long now) {
-        return comm.state[slot] == Comm.HELD && comm.brokenCause != null && now - comm.giveUpAtNs >= 0;
+        return comm.state[slot] == Comm.HELD && !comm.peer.alive() && now - comm.giveUpAtNs >= 0;
     }
 
     /** Fails what is pending from a post on; later posts throw. */
