@@ -20,6 +20,7 @@ import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.nio.ByteBuffer;
 import java.nio.channels.Selector;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -194,8 +195,19 @@ class FabricFaultTest {
         }
     }
 
+    /** Takes every descriptor that is left below the limit: it bounds their numbers, not how many there are. */
+    private static void fill(final List<FileChannel> fillers) {
+        while (fillers.size() < 1 << 16) {
+            try {
+                fillers.add(FileChannel.open(Path.of("/dev/null")));
+            } catch (final java.io.IOException ex) {
+                return;
+            }
+        }
+    }
+
     @Test
-    void theFileLimitFailsWhatItMeetsAndNothingElse() {
+    void theFileLimitFailsWhatItMeetsAndNothingElse() throws java.io.IOException {
         final List<LibfabricTransport> peers = new ArrayList<>();
         try (LibfabricTransport transport = new LibfabricTransport(FabricPair.config("tcp;ofi_rxm"))) {
             for (int i = 0; i < 5; i++) {
@@ -208,8 +220,10 @@ class FabricFaultTest {
                 peers.get(i).listen(0, handles[i]);
             }
             final long before = limitFiles(openFiles());
+            final List<FileChannel> fillers = new ArrayList<>();
             final List<String> failures = new ArrayList<>();
             try {
+                fill(fillers);
                 for (int i = 1; i < 5; i++) {
                     try {
                         transport.connect(0, handles[i]);
@@ -223,6 +237,9 @@ class FabricFaultTest {
                 }
             } finally {
                 limitFiles(before);
+                for (final FileChannel filler : fillers) {
+                    filler.close();
+                }
             }
             assertThat(failures).isNotEmpty().allMatch(text -> text.contains("Too many open files"));
             for (int i = 1; i < 5; i++) {
