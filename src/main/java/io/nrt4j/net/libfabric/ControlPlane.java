@@ -391,6 +391,8 @@ final class ControlPlane {
                 }
             }
             case ControlFrame.RECV_CLOSED -> {
+                engine.progressLocked(); // what it announced before is on its way, or here
+                engine.progressLocked();
                 final int transmitted = comm instanceof SendComm send ? send.transmit : 0;
                 send(connection, new ControlFrame(ControlFrame.RECV_CLOSED_ACK, frame.b(), transmitted, 0, 0,
                     CommClosing.sentDirect(comm), ""));

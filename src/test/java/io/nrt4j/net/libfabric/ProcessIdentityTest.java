@@ -82,6 +82,9 @@ class ProcessIdentityTest {
             final ProcessIdentity process = ProcessIdentity.of(PROC, pid);
             final ProcessIdentity living = ProcessIdentity.of(PROC, parent.pid());
             assertThat(process.ended()).isFalse();
+            // The shell itself would ask.
+            Await.until(Duration.ofSeconds(10), () -> "the other program of " + living,
+                () -> "sleep".equals(Files.readString(living.folder().resolve("comm")).trim()));
             ProcessHandle.of(pid).orElseThrow().destroyForcibly();
             Await.until(Duration.ofSeconds(10), () -> "the end of " + process, process::ended);
             assertThat(process.folder()).exists();
