@@ -61,6 +61,26 @@ class ClosingTest {
         }
     }
 
+    /** Whoever has received and closes at once does not make the sender believe that it was lost. */
+    @ParameterizedTest
+    @ValueSource(strings = {"tcp;ofi_rxm", "shm", "sockets"})
+    void aMessageThatArrivedBeforeTheReceiverClosedIsSent(final String provider) {
+        try (FabricPair pair = new FabricPair(provider); NrtTensor source = NrtTensor.allocate(100);
+            NrtTensor target = NrtTensor.allocate(100)) {
+            for (int round = 0; round < 20; round++) {
+                final FabricPair.Link link = FabricPair.link(pair.left, pair.right);
+                final long from = register(pair.left, link.send(), source);
+                final long to = register(pair.right, link.recv(), target);
+                final long send = isend(link, source, 0, 8, from);
+                final long receive = irecv(link, target, 0, 8, to);
+                FabricPair.await("the message", () -> pair.right.test(receive) == 8);
+                pair.right.closeRecv(link.recv());
+                FabricPair.await("the sender's completion", () -> pair.left.test(send) == 8);
+                pair.left.closeSend(link.send());
+            }
+        }
+    }
+
     private static void announce(final FabricPair.Link link, final NrtTensor target, final int count, final int length) {
         final long to = register(link.receiver(), link.recv(), target);
         for (int i = 0; i < count; i++) {
