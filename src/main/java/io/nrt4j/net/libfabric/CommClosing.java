@@ -81,11 +81,37 @@ final class CommClosing {
         outcomes.failComm(comm, from, NrtStatus.CLOSED, "the sender closed its communicator");
     }
 
+    /**
+     * The receiver has closed. What had arrived there is sent, even if its announcement did not come: it goes another way than this word,
+     * and maybe does not go at all.
+     */
+    void onReceiverClosed(final Comm comm, final int posted, final byte[] received) {
+        if (comm instanceof SendComm send) {
+            final BitSet bits = BitSet.valueOf(received);
+            for (int number = send.oldest; number - send.transmit < 0; number++) {
+                final int slot = send.slotOf[number & Comm.RING_MASK];
+                if (slot != Comm.NONE && number - posted < 0 && bits.get(number & Comm.RING_MASK)) {
+                    outcomes.complete(send, slot, send.length[slot]);
+                }
+            }
+        }
+        outcomes.failComm(comm, comm.oldest, NrtStatus.CLOSED, "the receiver closed its communicator");
+    }
+
     /** Which of the last posts of a sender went as long messages, as {@link #swallow} takes it. */
     static byte[] sentDirect(final Comm comm) {
+        return comm instanceof SendComm send ? bits(send.sentDirect) : new byte[0];
+    }
+
+    /** Which of the last receives have their message, as {@link #onReceiverClosed} takes it. */
+    static byte[] received(final Comm comm) {
+        return comm instanceof RecvComm recv ? bits(recv.received) : new byte[0];
+    }
+
+    private static byte[] bits(final boolean[] flags) {
         final BitSet bits = new BitSet();
-        for (int i = 0; comm instanceof SendComm send && i < Comm.RING; i++) {
-            bits.set(i, send.sentDirect[i]);
+        for (int i = 0; i < flags.length; i++) {
+            bits.set(i, flags[i]);
         }
         return bits.toByteArray();
     }

@@ -23,7 +23,7 @@ import java.nio.charset.StandardCharsets;
 record ControlFrame(int type, long a, long b, long c, long d, byte[] name, String text) {
     static final int BYTES = 256;
     static final int MAGIC = 0x4E525446;
-    static final int VERSION = 3;
+    static final int VERSION = 4;
 
     /** a: own instance, b: expected instance, c: peer index and key, d: window and eager limit; name; text: provider. */
     static final int HELLO = 1;
@@ -43,7 +43,10 @@ record ControlFrame(int type, long a, long b, long c, long d, byte[] name, Strin
     static final int COMM_ABANDONED = 8;
     /** a: the receiver's communicator, b: posts transmitted. */
     static final int SEND_CLOSED = 9;
-    /** a: the sender's communicator, b: the receiver's. */
+    /**
+     * a: the sender's communicator, b: the receiver's, c: receives posted; name: a bit for each of the last {@link Comm#RING}, whether its
+     * message has arrived.
+     */
     static final int RECV_CLOSED = 10;
     /** a: the receiver's communicator, b: posts transmitted; name: a bit for each of the last {@link Comm#RING}, whether it was long. */
     static final int RECV_CLOSED_ACK = 11;

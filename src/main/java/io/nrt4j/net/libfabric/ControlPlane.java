@@ -124,7 +124,8 @@ final class ControlPlane {
                 send(connection, ControlFrame.of(ControlFrame.SEND_CLOSED, comm.remoteId, send.transmit, ""));
             }
         } else {
-            send(connection, ControlFrame.of(ControlFrame.RECV_CLOSED, comm.remoteId, comm.id, ""));
+            send(connection,
+                new ControlFrame(ControlFrame.RECV_CLOSED, comm.remoteId, comm.id, comm.next, 0, CommClosing.received(comm), ""));
         }
     }
 
@@ -391,14 +392,12 @@ final class ControlPlane {
                 }
             }
             case ControlFrame.RECV_CLOSED -> {
-                engine.progressLocked(); // what it announced before is on its way, or here
-                engine.progressLocked();
                 final int transmitted = comm instanceof SendComm send ? send.transmit : 0;
                 send(connection, new ControlFrame(ControlFrame.RECV_CLOSED_ACK, frame.b(), transmitted, 0, 0,
                     CommClosing.sentDirect(comm), ""));
                 if (comm != null) {
                     comm.remoteClosed = true;
-                    engine.outcomes().failComm(comm, comm.oldest, NrtStatus.CLOSED, "the receiver closed its communicator");
+                    engine.closing().onReceiverClosed(comm, (int) frame.c(), frame.name());
                     engine.closing().forgetEarly(comm);
                     if (comm.closeSaid) {
                         engine.closing().remove(comm);

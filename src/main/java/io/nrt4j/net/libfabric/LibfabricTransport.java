@@ -202,7 +202,6 @@ final class LibfabricTransport implements NetTransport {
             if (comm == null) {
                 return;
             }
-            engine.announceDone(comm);
             engine.closing().begin(comm);
             final boolean ours = takeMemoryBack(comm);
             control.announceClose(comm);

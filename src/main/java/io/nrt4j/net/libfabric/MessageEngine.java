@@ -447,16 +447,6 @@ final class MessageEngine {
         publishBusy();
     }
 
-    /** Before a receiver closes: its sender must know of the receives that are done, or takes what they received for lost. */
-    void announceDone(final Comm comm) {
-        final Peer peer = comm.peer;
-        for (int i = 0; i < POSTS_PER_POLL && comm instanceof RecvComm recv && recv.oldest - recv.announced > 0 && peer.alive(); i++) {
-            if (!outbox.flush(peer)) {
-                progressLocked();
-            }
-        }
-    }
-
     /** Refuses a communicator that is not open. Any thread, takes the lock. */
     void checkOpen(final long handle) {
         lock.lock();

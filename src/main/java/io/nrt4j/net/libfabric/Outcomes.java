@@ -34,6 +34,9 @@ final class Outcomes {
 
     void complete(final Comm comm, final int slot, final long moved) {
         comm.moved[slot] = moved;
+        if (comm instanceof RecvComm recv) {
+            recv.received[comm.number[slot] & Comm.RING_MASK] = true;
+        }
         decide(comm, slot);
     }
 

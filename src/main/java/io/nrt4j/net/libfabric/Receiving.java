@@ -42,6 +42,7 @@ final class Receiving {
         final int at = number & Comm.RING_MASK;
         final LibraryBuffer early = comm.early[at];
         comm.posted[at] = length;
+        comm.received[at] = false;
         comm.kind[at] = (byte) (length <= peer.eagerLimit ? Wire.POSTED_SHORT : Wire.POSTED_ASK);
         if (early != null) {
             comm.early[at] = null;

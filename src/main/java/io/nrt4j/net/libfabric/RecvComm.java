@@ -11,6 +11,8 @@ final class RecvComm extends Comm {
     final long[] posted = new long[RING];
     /** Kind under which each receive is announced. */
     final byte[] kind = new byte[RING];
+    /** Whether the message of each receive has arrived whole; its sender may not know when this communicator closes. */
+    final boolean[] received = new boolean[RING];
     boolean announcing;
     RecvComm nextAnnouncing;
     /** The sender waits for this receive to be posted with the provider. */

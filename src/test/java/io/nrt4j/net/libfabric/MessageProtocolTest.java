@@ -6,9 +6,11 @@ import static io.nrt4j.net.libfabric.FabricPair.irecv;
 import static io.nrt4j.net.libfabric.FabricPair.isend;
 import static io.nrt4j.net.libfabric.FabricPair.register;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtTensor;
+import io.nrt4j.Placement;
 import io.nrt4j.net.NetTransport;
 import java.util.Random;
 import org.junit.jupiter.api.BeforeAll;
@@ -58,6 +60,18 @@ class MessageProtocolTest {
                     assertThat(target.read(0, length)).isEqualTo(data);
                 }
             }
+            link.close();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"tcp;ofi_rxm", "shm", "sockets"})
+    void deviceMemoryIsRefused(final String provider) {
+        try (FabricPair pair = new FabricPair(provider); NrtTensor tensor = NrtTensor.allocate(64)) {
+            final FabricPair.Link link = FabricPair.link(pair.left, pair.right);
+            assertThatThrownBy(() -> pair.left.regMr(link.send(), tensor.address(), 64, Placement.DEVICE))
+                .isInstanceOf(NrtException.class).hasMessageContaining("memory of a device");
+            register(pair.left, link.send(), tensor);
             link.close();
         }
     }
