@@ -15,7 +15,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Communicators that are closed while messages are on their way. */
-class ClosingTest {
+class FabricClosingTest {
     private static final int MIB = 1 << 20;
 
     @BeforeAll
