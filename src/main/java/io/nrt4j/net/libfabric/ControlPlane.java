@@ -277,7 +277,8 @@ final class ControlPlane {
     }
 
     void onFrame(final ControlConnection connection, final ControlFrame frame) {
-        if (frame.type() == ControlFrame.HELLO && !connection.outgoing && connection.phase == ControlConnection.Phase.HELLO) {
+        if (frame.type() == ControlFrame.HELLO && !connection.outgoing && !connection.answered) {
+            connection.answered = true;
             onHello(connection, frame);
         } else if (connection.outgoing && connection.phase == ControlConnection.Phase.HELLO) {
             onHelloAnswer(connection, frame);
@@ -315,7 +316,7 @@ final class ControlPlane {
                 connection.peer = engine.openPeer();
                 engine.introduce(connection.peer, frame.name(), (int) (frame.c() >>> 32), (int) frame.c(), (int) (frame.d() >>> 32),
                     (int) frame.d());
-                connection.phase = ControlConnection.Phase.PROBING;
+                connection.probe();
                 send(connection, hello(ControlFrame.HELLO_ACK, connection));
                 if (frame.a() != instance) {
                     byInstance.put(frame.a(), connection);
@@ -340,7 +341,7 @@ final class ControlPlane {
                 try {
                     engine.introduce(connection.peer, frame.name(), (int) (frame.c() >>> 32), (int) frame.c(), (int) (frame.d() >>> 32),
                         (int) frame.d());
-                    connection.phase = ControlConnection.Phase.PROBING;
+                    connection.probe();
                 } catch (final NrtException ex) {
                     onBroken(connection, ex.getMessage());
                 }
@@ -411,8 +412,8 @@ final class ControlPlane {
                 }
             }
             case ControlFrame.ABORT_RECV -> {
-                final int slot = comm == null ? Comm.NONE : comm.slotOf[(int) frame.b() & Comm.RING_MASK];
-                if (slot != Comm.NONE) {
+                final int slot = comm instanceof RecvComm ? comm.slotOf[(int) frame.b() & Comm.RING_MASK] : Comm.NONE;
+                if (slot != Comm.NONE && comm.number[slot] == (int) frame.b()) {
                     engine.outcomes().fail(comm, slot, NrtStatus.FAILURE, "the sender failed: " + frame.text());
                 }
             }
