@@ -48,6 +48,8 @@ final class ControlConnection {
     boolean bye;
     int byeMessages;
     int byeDirect;
+    /** The peer's process has ended, or has closed its transport. */
+    boolean ended;
 
     ControlConnection(final SocketChannel channel, final boolean outgoing, final String where, final long deadlineNs)
         throws IOException {

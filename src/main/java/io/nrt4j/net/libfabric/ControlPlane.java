@@ -254,12 +254,17 @@ final class ControlPlane {
         if (!connection.alive()) {
             return;
         }
+        connection.ended |= connection.bye;
+        if (!connection.ended && !closed && connection.phase.compareTo(ControlConnection.Phase.PROBING) >= 0) {
+            connection.sayLast(ControlFrame.of(ControlFrame.BYE, 0, 0, cause)); // or the peer would take it for the end of this process
+        }
         connection.phase = ControlConnection.Phase.DEAD;
         connection.closeQuietly();
         connections.remove(connection);
         byInstance.remove(connection.remoteInstance, connection);
         rendezvous.onBroken(connection, cause);
         if (connection.peer != null && connection.peer.alive()) {
+            connection.peer.mayLive = !connection.ended;
             engine.failPeer(connection.peer, cause);
             engine.settle();
         }
@@ -270,7 +275,6 @@ final class ControlPlane {
         final ControlConnection connection = connectionOf(peer);
         if (connection != null) {
             LOG.warn("peer {} failed: {}", connection.where, cause);
-            connection.sayLast(ControlFrame.of(ControlFrame.BYE, 0, 0, cause));
             onBroken(connection, cause);
             thread.wakeUp();
         }
@@ -380,7 +384,10 @@ final class ControlPlane {
                     onBroken(connection, "the peer at " + connection.where + " gave the connection up: " + frame.text());
                 }
             }
-            case ControlFrame.BYE_ACK -> onBroken(connection, "the transport was closed");
+            case ControlFrame.BYE_ACK -> {
+                connection.ended = true;
+                onBroken(connection, "the transport was closed");
+            }
             default -> onClosing(connection, comm, frame);
         }
     }
