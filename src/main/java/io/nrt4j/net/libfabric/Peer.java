@@ -34,7 +34,7 @@ final class Peer {
     long diedNs;
     /** It is over, but its process may run on, and its endpoint move bytes from and to memory of ours. */
     boolean mayLive;
-    /** Nobody else uses our endpoint: it is closed with the peer, before any request is answered, and with it all of the peer's ways to us. */
+    /** Nobody else uses our endpoint: it is closed with the peer, before any request is answered. */
     boolean ownEndpoint;
     /** It did not move on in the whole time of a close, and where it was then. */
     private boolean still;
