@@ -159,7 +159,7 @@ public interface NetTransport extends AutoCloseable {
      *
      * @param request from isend, irecv or iflush.
      * @return bytes moved, at least 0; or {@link #PENDING}.
-     * @throws NrtException when the transfer failed.
+     * @throws NrtException when the transfer failed; TIMEOUT when its memory may be touched nevertheless, until the transport is closed.
      */
     long test(long request);
 

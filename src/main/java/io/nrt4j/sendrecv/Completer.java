@@ -70,7 +70,12 @@ final class Completer {
         }
         final Communicator comm = slot.comm();
         comm.freelist().push(slot);
-        tensor.storage().release();
+        if (failure instanceof NrtException ex && ex.status() == NrtStatus.TIMEOUT) {
+            // Lost memory is better than memory that is somebody else's when a late message is written into it.
+            LOG.error("The tensor of {} is never freed: the transport may use it: {}", slot, ex.getMessage());
+        } else {
+            tensor.storage().release();
+        }
         if (!comm.stash().isEmpty()) {
             comm.context().signal().wakeUp(); // there is room again for what waits
         }

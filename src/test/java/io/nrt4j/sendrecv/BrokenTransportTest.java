@@ -111,6 +111,24 @@ class BrokenTransportTest {
     }
 
     @Test
+    void memoryOfAFailedRequestThatTheTransportKeepsIsNeverFreed() {
+        final NrtAsyncSendRecv a = rig.initialised(0);
+        final NrtAsyncSendRecv b = hookedEngine(1);
+        final EngineRig.Pair pair = EngineRig.connect(a, 0, b, 1);
+        final SendRecvRequest request = new SendRecvRequest();
+        assertThat(b.recvTensor(tensor, 0, 8, pair.recv(), request)).isEqualTo(NrtStatus.SUCCESS);
+        Await.until(EngineRig.LIMIT, b::toString, () -> pair.recv().communicator().stash().isEmpty());
+        hooked.before("test", () -> {
+            throw new NrtException(NrtStatus.TIMEOUT, "the peer may live");
+        });
+        assertThat(b.testRequest(request)).isEqualTo(NrtStatus.FAILURE);
+        assertThat(b.lastError()).contains("the peer may live");
+        hooked.unhook();
+        tensor.close();
+        assertThat(tensor.storage().toString()).as("closed, but kept for whoever may still write into it").contains(" 1 in use");
+    }
+
+    @Test
     void aTransportThatCannotBeClosedIsNotTheCallersException() {
         final NrtAsyncSendRecv b = hookedEngine(1);
         hooked.before("close", () -> fail(false));

@@ -45,6 +45,8 @@ abstract class Comm {
     NrtStatus brokenStatus;
     /** After this the held requests of a broken communicator are answered without the provider. */
     long giveUpAtNs;
+    /** Requests that were answered, or will be, though a peer that may live may touch their memory; until they are tested. */
+    int lost;
 
     final byte[] state = new byte[SLOTS];
     final int[] generation = new int[SLOTS];
@@ -114,6 +116,7 @@ abstract class Comm {
 
     final void freeSlot(final int slot) {
         state[slot] = FREE;
+        lost -= causeStatus[slot] == NrtStatus.TIMEOUT ? 1 : 0;
         generation[slot] = generation[slot] + 1 & 0x7FFF_FFFF;
         cause[slot] = null;
         causeStatus[slot] = null;

@@ -27,6 +27,8 @@ final class ControlConnection {
     private static final int KEEP_ALIVE_IDLE_S = 5;
     private static final int KEEP_ALIVE_INTERVAL_S = 2;
     private static final int KEEP_ALIVE_COUNT = 5;
+    /** The same bound for bytes that nobody acknowledges, as long as which no keep-alives are sent. */
+    static final int UNACKNOWLEDGED_MS = 1000 * (KEEP_ALIVE_IDLE_S + KEEP_ALIVE_INTERVAL_S * KEEP_ALIVE_COUNT);
 
     final SocketChannel channel;
     final boolean outgoing;
@@ -38,12 +40,16 @@ final class ControlConnection {
     long deadlineNs;
     long remoteInstance;
     Peer peer;
+    /** The peer, which opened it, has said hello, and had its answer: another hello would take a second peer's buffers. */
+    boolean answered;
     /** The two processes cannot talk to each other, as over different providers, whatever the handle. */
     boolean incompatible;
     /** The peer closes; it had sent so many messages, which may still be on their way until the deadline. */
     boolean bye;
     int byeMessages;
     int byeDirect;
+    /** The peer's process has ended, or has closed its transport. */
+    boolean ended;
 
     ControlConnection(final SocketChannel channel, final boolean outgoing, final String where, final long deadlineNs)
         throws IOException {
@@ -64,6 +70,16 @@ final class ControlConnection {
 
     boolean alive() {
         return phase != Phase.DEAD;
+    }
+
+    /** The hellos are exchanged: the data path must be heard next. Under the engine's lock. */
+    void probe() {
+        phase = Phase.PROBING;
+        try {
+            UserTimeout.set(channel, UNACKNOWLEDGED_MS);
+        } catch (final IOException ex) {
+            LOG.debug("{}: a host that is lost while a frame is on its way to it may go unnoticed for minutes", this, ex);
+        }
     }
 
     /** Writes what waits, as far as the socket takes it; true if nothing is left. */

@@ -254,12 +254,17 @@ final class ControlPlane {
         if (!connection.alive()) {
             return;
         }
+        connection.ended |= connection.bye;
+        if (!connection.ended && !closed && connection.phase.compareTo(ControlConnection.Phase.PROBING) >= 0) {
+            connection.sayLast(ControlFrame.of(ControlFrame.BYE, 0, 0, cause)); // or the peer would take it for the end of this process
+        }
         connection.phase = ControlConnection.Phase.DEAD;
         connection.closeQuietly();
         connections.remove(connection);
         byInstance.remove(connection.remoteInstance, connection);
         rendezvous.onBroken(connection, cause);
         if (connection.peer != null && connection.peer.alive()) {
+            connection.peer.mayLive = !connection.ended;
             engine.failPeer(connection.peer, cause);
             engine.settle();
         }
@@ -270,14 +275,14 @@ final class ControlPlane {
         final ControlConnection connection = connectionOf(peer);
         if (connection != null) {
             LOG.warn("peer {} failed: {}", connection.where, cause);
-            connection.sayLast(ControlFrame.of(ControlFrame.BYE, 0, 0, cause));
             onBroken(connection, cause);
             thread.wakeUp();
         }
     }
 
     void onFrame(final ControlConnection connection, final ControlFrame frame) {
-        if (frame.type() == ControlFrame.HELLO && !connection.outgoing && connection.phase == ControlConnection.Phase.HELLO) {
+        if (frame.type() == ControlFrame.HELLO && !connection.outgoing && !connection.answered) {
+            connection.answered = true;
             onHello(connection, frame);
         } else if (connection.outgoing && connection.phase == ControlConnection.Phase.HELLO) {
             onHelloAnswer(connection, frame);
@@ -315,7 +320,7 @@ final class ControlPlane {
                 connection.peer = engine.openPeer();
                 engine.introduce(connection.peer, frame.name(), (int) (frame.c() >>> 32), (int) frame.c(), (int) (frame.d() >>> 32),
                     (int) frame.d());
-                connection.phase = ControlConnection.Phase.PROBING;
+                connection.probe();
                 send(connection, hello(ControlFrame.HELLO_ACK, connection));
                 if (frame.a() != instance) {
                     byInstance.put(frame.a(), connection);
@@ -340,7 +345,7 @@ final class ControlPlane {
                 try {
                     engine.introduce(connection.peer, frame.name(), (int) (frame.c() >>> 32), (int) frame.c(), (int) (frame.d() >>> 32),
                         (int) frame.d());
-                    connection.phase = ControlConnection.Phase.PROBING;
+                    connection.probe();
                 } catch (final NrtException ex) {
                     onBroken(connection, ex.getMessage());
                 }
@@ -379,7 +384,10 @@ final class ControlPlane {
                     onBroken(connection, "the peer at " + connection.where + " gave the connection up: " + frame.text());
                 }
             }
-            case ControlFrame.BYE_ACK -> onBroken(connection, "the transport was closed");
+            case ControlFrame.BYE_ACK -> {
+                connection.ended = true;
+                onBroken(connection, "the transport was closed");
+            }
             default -> onClosing(connection, comm, frame);
         }
     }
@@ -411,8 +419,8 @@ final class ControlPlane {
                 }
             }
             case ControlFrame.ABORT_RECV -> {
-                final int slot = comm == null ? Comm.NONE : comm.slotOf[(int) frame.b() & Comm.RING_MASK];
-                if (slot != Comm.NONE) {
+                final int slot = comm instanceof RecvComm ? comm.slotOf[(int) frame.b() & Comm.RING_MASK] : Comm.NONE;
+                if (slot != Comm.NONE && comm.number[slot] == (int) frame.b()) {
                     engine.outcomes().fail(comm, slot, NrtStatus.FAILURE, "the sender failed: " + frame.text());
                 }
             }

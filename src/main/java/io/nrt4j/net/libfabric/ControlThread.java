@@ -217,6 +217,7 @@ final class ControlThread {
         while (connection.channel.isOpen()) {
             final int count = connection.channel.read(connection.in);
             if (count < 0) {
+                connection.ended = true;
                 broken(connection, "the process at " + connection.where + " ended, or closed the control connection");
                 return;
             }

@@ -96,7 +96,7 @@ final class Incoming implements FabricEndpoint.Completions {
         }
         final int items = bytes.getInt(Wire.ITEMS);
         if (items < 0 || items > (length - Wire.HEADER_BYTES) / Wire.ITEM_BYTES) {
-            engine.failPeer(peer, "protocol error: " + items + " items in a message of " + length + " bytes");
+            failPeer(peer, "" + items + " items in a message of " + length + " bytes");
         }
         boolean kept = false;
         for (int i = 0; i < items && peer.alive(); i++) {
@@ -125,6 +125,11 @@ final class Incoming implements FabricEndpoint.Completions {
         }
     }
 
+    private void failPeer(final Peer peer, final String error) {
+        peer.mayLive = true;
+        engine.failPeer(peer, "protocol error: " + error);
+    }
+
     /** Answers true if the buffer is kept. */
     private boolean onItem(
         final Peer peer,
@@ -149,14 +154,14 @@ final class Incoming implements FabricEndpoint.Completions {
         switch (type) {
             case Wire.DATA -> {
                 if (length > end - at - Wire.ITEM_BYTES) {
-                    engine.failPeer(peer, "protocol error: " + length + " bytes of data in a message of " + end + " bytes");
+                    failPeer(peer, "" + length + " bytes of data in a message of " + end + " bytes");
                     return false;
                 }
                 return receiving.onData(recv, number, buffer, at + Wire.ITEM_BYTES, (int) length);
             }
             case Wire.DEMAND -> receiving.onDemand(recv, number);
             case Wire.TOO_LONG -> receiving.onTooLong(recv, number, length);
-            default -> engine.failPeer(peer, "protocol error: item of type " + type);
+            default -> failPeer(peer, "item of type " + type);
         }
         return false;
     }

@@ -18,7 +18,8 @@ import org.slf4j.LoggerFactory;
  * <p><b>Memory of failed transfers.</b> A request whose peer is gone is answered when the provider has given its memory up,
  * which a cancel makes it do at once for receives that no message has matched. What a provider does not give up within half
  * a second is answered without it: the operation's context and registration stay alive until the provider completes it or the
- * endpoint is closed, and the peer that could have moved its bytes is gone.
+ * endpoint is closed, and the peer that could have moved its bytes is gone. Where it may live, as after a break of the network, the
+ * answer is TIMEOUT: the engine keeps the memory then.
  *
  * <p>Threads: as {@link NetTransport} says.
  */
@@ -207,8 +208,9 @@ final class LibfabricTransport implements NetTransport {
             control.announceClose(comm);
             registrations.endAll(handle);
             if (!ours) {
-                throw new NrtException(NrtStatus.TIMEOUT, "close of " + comm + ": peer " + comm.peer.index + " stands still, and "
-                    + selection.info().provider() + " has memory of its requests yet, after " + CLOSE_NS / 1_000_000 + " ms");
+                throw new NrtException(NrtStatus.TIMEOUT, "close of " + comm + ": peer " + comm.peer.index
+                    + (comm.peer.alive() ? " stands still, and " : " may live, though the connection with it is over, and ")
+                    + selection.info().provider() + " has memory of its requests yet, after " + CLOSE_NS / 1_000_000 + " ms at most");
             }
         } finally {
             engine.publishBusy(); // first of all, closes the endpoint of a peer that died meanwhile
@@ -220,7 +222,7 @@ final class LibfabricTransport implements NetTransport {
      * Waits until the provider has given up the memory of a closed communicator. It waits once for a peer that stands still, not once for
      * each of its communicators, and not for a dead one beyond what its requests had: nobody is there who could move their bytes.
      *
-     * @return whether it has, or the peer is dead.
+     * @return whether it has, or the peer is dead for sure; and has for requests that were answered without it, too.
      */
     private boolean takeMemoryBack(final Comm comm) {
         final Peer peer = comm.peer;
@@ -229,7 +231,7 @@ final class LibfabricTransport implements NetTransport {
             final long now = System.nanoTime();
             if (!peer.alive()) {
                 if (now - peer.diedNs >= Outcomes.HOLD_NS) {
-                    return true;
+                    return !peer.mayLive;
                 }
             } else if (peer.standsStill() || now - startNs >= CLOSE_NS) {
                 peer.markStandingStill();
@@ -238,7 +240,7 @@ final class LibfabricTransport implements NetTransport {
             engine.progressLocked();
             pauseUnlocked();
         }
-        return true;
+        return comm.lost == 0;
     }
 
     @Override

@@ -55,6 +55,7 @@ final class LibraryBuffers {
 
     /** Gives a new peer its buffers, before anything is promised to it. */
     void equip(final Peer peer) {
+        peer.ownEndpoint = perPeer;
         if (perPeer) {
             post(peer.endpoint, peer.window);
             posted = peer.window;
@@ -131,11 +132,12 @@ final class LibraryBuffers {
         if (rc != 0) {
             if (rc != -FiLayout.EAGAIN && rc != -FiLayout.ENOMEM) {
                 final String cause = endpoint.describe("fi_trecv of a library buffer", rc);
-                if (perPeer && engine.peerOf(at) != null) {
-                    engine.failPeer(engine.peerOf(at), cause);
-                } else {
+                final Peer owner = perPeer ? engine.peerOf(at) : null;
+                if (owner != null) {
+                    engine.failPeer(owner, cause);
+                } else if (!perPeer) {
                     engine.breakDown(cause);
-                }
+                } // else the peer has just died, and its endpoint is about to be closed
             }
             buffer.next = unposted;
             unposted = buffer;

@@ -70,13 +70,20 @@ final class Outcomes {
 
     /**
      * Answers a held request without the provider. The operation, its registration and its context stay until the provider
-     * gives them up or the endpoint is closed.
+     * gives them up or the endpoint is closed. Where a peer that may live could still move bytes, the request fails with TIMEOUT,
+     * so that the memory is nobody else's before that.
      */
     void orphan(final Comm comm, final int slot) {
         comm.peer.endpoint.ops().owner[comm.op[slot]] = null;
         comm.op[slot] = OpTable.NONE;
         if (comm instanceof SendComm) {
             comm.peer.directSends--;
+        }
+        if (comm.peer.mayLive && !comm.peer.ownEndpoint) {
+            comm.lost++;
+            comm.causeStatus[slot] = NrtStatus.TIMEOUT;
+            comm.cause[slot] = (comm.cause[slot] == null ? "it was done, but " : comm.cause[slot] + "; ")
+                + "the provider has its memory still, and the peer may live: a late message may touch it";
         }
         finish(comm, slot);
     }

@@ -32,6 +32,10 @@ final class Peer {
     /** First cause of its end; null while it lives. */
     String deathCause;
     long diedNs;
+    /** It is over, but its process may run on, and its endpoint move bytes from and to memory of ours. */
+    boolean mayLive;
+    /** Nobody else uses our endpoint: it is closed with the peer, before any request is answered. */
+    boolean ownEndpoint;
     /** It did not move on in the whole time of a close, and where it was then. */
     private boolean still;
     private int stillAt;

@@ -134,14 +134,29 @@ final class Rendezvous {
     private long begin(final byte[] handle) {
         final Connect connect = new Connect(ListenHandle.read(handle),
             System.nanoTime() + TimeUnit.SECONDS.toNanos(ControlPlane.HANDSHAKE_S));
-        connect.connection = plane.connectionTo(connect.handle);
+        connect.connection = awaitsPeersOwn(connect.handle) ? null : plane.connectionTo(connect.handle);
         final long number = ++counter;
         connects.put(number, connect);
         ListenHandle.setConnectUnderWay(handle, number);
-        if (connect.connection.phase == ControlConnection.Phase.UP) {
+        if (connect.connection != null && connect.connection.phase == ControlConnection.Phase.UP) {
             openComm(connect);
         }
         return NetTransport.NOT_YET;
+    }
+
+    /**
+     * Whether the peer's own connection has won a collision and is yet to come: another one of ours could reach the peer when it has
+     * come, and end it together with all communicators that use it already.
+     */
+    private boolean awaitsPeersOwn(final ListenHandle handle) {
+        final long now = System.nanoTime();
+        for (final Connect connect : connects.values()) {
+            if (connect.connection == null && connect.failure == null && connect.handle.instance() == handle.instance()
+                && now - connect.deadlineNs < 0) {
+                return true;
+            }
+        }
+        return false;
     }
 
     void abandon(final byte[] handle) {

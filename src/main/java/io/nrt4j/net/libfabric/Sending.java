@@ -158,6 +158,8 @@ final class Sending {
             outcomes.complete(comm, slot, comm.length[slot]);
         } else {
             outcomes.fail(comm, slot, NrtStatus.FAILURE, cause);
+        }
+        if (cause != null) { // also of a communicator that closes: its receiver counts on what was transmitted
             engine.control().abortReceive(comm, comm.number[slot], cause);
         }
     }
