@@ -32,6 +32,8 @@ final class Peer {
     /** First cause of its end; null while it lives. */
     String deathCause;
     long diedNs;
+    /** It died since this process has no file descriptor left for it. */
+    boolean outOfFiles;
     /** It did not move on in the whole time of a close, and where it was then. */
     private boolean still;
     private int stillAt;
