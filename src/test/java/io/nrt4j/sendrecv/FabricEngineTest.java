@@ -219,7 +219,10 @@ class FabricEngineTest {
         });
     }
 
-    /** Posts with a tensor that nobody keeps or closes, of a direct buffer's memory or its own. A frame of its own, so that none is left. */
+    /**
+     * Posts with a tensor that nobody keeps or closes, of a direct buffer's memory or its own. A method of its own, so that no frame
+     * refers to the tensor when it has returned.
+     */
     private static WeakReference<NrtTensor> postDropped(
         final int round, final byte[] bytes, final Function<NrtTensor, NrtStatus> post) {
         final NrtTensor tensor = round % 4 < 2 ? NrtTensor.wrap(ByteBuffer.allocateDirect(bytes.length)) : NrtTensor.allocate(bytes.length);

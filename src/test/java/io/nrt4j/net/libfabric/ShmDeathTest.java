@@ -148,8 +148,8 @@ class ShmDeathTest {
                     requests.removeIf(this::resolved);
                     rounds++;
                 }
-                assertThatThrownBy(() -> channel.transport().test(first)).as("a slot comes back once").isInstanceOfSatisfying(NrtException.class,
-                    ex -> assertThat(ex.status()).isEqualTo(NrtStatus.INVALID_HANDLE));
+                assertThatThrownBy(() -> channel.transport().test(first)).as("a slot comes back once")
+                    .isInstanceOfSatisfying(NrtException.class, ex -> assertThat(ex.status()).isEqualTo(NrtStatus.INVALID_HANDLE));
                 outcome = failed + " failed";
             } catch (final NrtException | AssertionError ex) {
                 outcome = ex.toString();
