@@ -72,6 +72,17 @@ class AgentThreadTest {
         return made;
     }
 
+    /** A thread whose agent blocks, as long as the test wants. */
+    private AgentThread startBlocked() {
+        final CountDownLatch blocked = new CountDownLatch(1);
+        final AgentThread thread = agent(() -> {
+            blocked.countDown();
+            await(unblock);
+        }).start();
+        await(blocked);
+        return thread;
+    }
+
     @AfterEach
     void endThread() {
         unblock.countDown();
@@ -194,12 +205,7 @@ class AgentThreadTest {
 
     @Test
     void closeOfAnAgentThatBlocksIsBounded() {
-        final CountDownLatch blocked = new CountDownLatch(1);
-        final AgentThread thread = agent(() -> {
-            blocked.countDown();
-            await(unblock);
-        }).start();
-        await(blocked);
+        final AgentThread thread = startBlocked();
         final long start = System.nanoTime();
         assertThat(thread.close(100, TimeUnit.MILLISECONDS)).isFalse();
         final long elapsedMs = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start);
@@ -211,12 +217,7 @@ class AgentThreadTest {
 
     @Test
     void anInterruptedCloserStillWaitsAndStaysInterrupted() {
-        final CountDownLatch blocked = new CountDownLatch(1);
-        final AgentThread thread = agent(() -> {
-            blocked.countDown();
-            await(unblock);
-        }).start();
-        await(blocked);
+        final AgentThread thread = startBlocked();
         Thread.currentThread().interrupt();
         assertThat(thread.close(50, TimeUnit.MILLISECONDS)).isFalse();
         assertThat(Thread.interrupted()).isTrue();

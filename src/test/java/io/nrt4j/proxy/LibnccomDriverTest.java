@@ -6,6 +6,7 @@ import io.nrt4j.NrtConfig;
 import io.nrt4j.NrtSetting;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.net.libnccom.NccomStandIn;
+import io.nrt4j.net.libnccom.StandInGuard;
 import io.nrt4j.testing.ChildJvm;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -13,13 +14,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.ExtendWith;
 
 /** The proxy driver over libnccom, played by the stand-in: a ring all-gather, in one process and in several. */
+@ExtendWith(StandInGuard.class)
 @Timeout(value = 90, unit = TimeUnit.SECONDS)
 class LibnccomDriverTest {
     private static final Duration LIMIT = Duration.ofSeconds(40);
@@ -27,25 +28,11 @@ class LibnccomDriverTest {
 
     private final SharedProxyQueues registry = new SharedProxyQueues();
     private final String rootId = "127.0.0.1:" + io.nrt4j.testing.FreePorts.next();
-    private long violations;
-
-    @BeforeAll
-    static void compilerIsThere() {
-        NccomStandIn.assumeGcc();
-    }
-
-    @BeforeEach
-    void reset() {
-        NccomStandIn.reset();
-        violations = NccomStandIn.violations();
-    }
 
     @AfterEach
     void nothingIsLeft() {
         assertThat(registry.size()).isZero();
-        assertThat(NccomStandIn.violations()).isEqualTo(violations);
         NccomStandIn.assertNothingOpen();
-        NccomStandIn.reset();
     }
 
     private List<NccomRank> ranks(final NrtConfig config) {

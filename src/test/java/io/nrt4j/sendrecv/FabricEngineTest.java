@@ -9,13 +9,16 @@ import io.nrt4j.NrtTensor;
 import io.nrt4j.testing.Await;
 import io.nrt4j.testing.ChildJvm;
 import io.nrt4j.testing.NeedsLibfabric;
+import java.lang.ref.WeakReference;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.function.Function;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
@@ -32,6 +35,8 @@ class FabricEngineTest {
     private static final int PENDING = Communicator.MAX_PENDING_REQUESTS;
     private static final int PAIRS = 8;
     private static final int[] SIZES = {0, 1, 8, 100, 2048, 2049, 4096, 8192, 8193, 65_536, 65_537, 300_000};
+    private static final int COLLECTIONS = 20;
+    private static final int COLLECTED_BYTES = 4 * MIB;
     private static final Duration LIMIT = Duration.ofSeconds(20);
 
     private final EngineRig rig = new EngineRig();
@@ -172,6 +177,67 @@ class FabricEngineTest {
         assertThat(b.recvTensor(tensor(8), 0, 8, again.recv(), receive)).isEqualTo(NrtStatus.SUCCESS);
         assertThat(EngineRig.awaitDone(b, receive)).isEqualTo(8);
         assertThat(EngineRig.awaitDone(a, send)).isEqualTo(8);
+    }
+
+    /** Whoever posts keeps the request only: the tensor is dropped, and collected as soon as that is allowed. */
+    @ParameterizedTest
+    @ValueSource(strings = {"tcp;ofi_rxm", "shm"})
+    void tensorsDroppedAndCollectedInFlightDisturbNothing(final String provider) {
+        final NrtAsyncSendRecv a = engine(provider, 0);
+        final NrtAsyncSendRecv b = engine(provider, 1);
+        final EngineRig.Pair sourceDropped = EngineRig.connect(a, 0, b, 1);
+        final EngineRig.Pair targetDropped = EngineRig.connect(a, 0, b, 1);
+        final NrtTensor kept = tensor(COLLECTED_BYTES);
+        final List<WeakReference<NrtTensor>> dropped = new ArrayList<>();
+        final byte[] bytes = new byte[COLLECTED_BYTES];
+        for (int round = 0; round < COLLECTIONS; round++) {
+            final int size = round % 2 == 0 ? COLLECTED_BYTES : 3000;
+            new Random(round).nextBytes(bytes);
+            final SendRecvRequest[] sends = {new SendRecvRequest(), new SendRecvRequest()};
+            final SendRecvRequest[] receives = {new SendRecvRequest(), new SendRecvRequest()};
+            dropped.add(postDropped(round, bytes, tensor -> a.sendTensor(tensor, 0, size, sourceDropped.send(), sends[0])));
+            dropped.add(postDropped(round, new byte[COLLECTED_BYTES],
+                tensor -> b.recvTensor(tensor, 0, size, targetDropped.recv(), receives[1])));
+            // What is freed is given to these, in which nothing may change.
+            final List<ByteBuffer> churn = churn(bytes);
+            System.gc();
+            churn.addAll(churn(bytes));
+            assertThat(b.recvTensor(kept, 0, size, sourceDropped.recv(), receives[0])).isEqualTo(NrtStatus.SUCCESS);
+            assertThat(EngineRig.awaitDone(b, receives[0])).isEqualTo(size);
+            assertThat(EngineRig.awaitDone(a, sends[0])).isEqualTo(size);
+            assertThat(kept.read(0, size)).as("round %d", round).isEqualTo(Arrays.copyOf(bytes, size));
+            kept.write(0, new byte[size]);
+            assertThat(a.sendTensor(kept, 0, size, targetDropped.send(), sends[1])).isEqualTo(NrtStatus.SUCCESS);
+            assertThat(EngineRig.awaitDone(b, receives[1])).isEqualTo(size);
+            assertThat(EngineRig.awaitDone(a, sends[1])).isEqualTo(size);
+            assertThat(churn).as("round %d", round).allSatisfy(
+                buffer -> assertThat(buffer.mismatch(ByteBuffer.wrap(bytes, 0, buffer.capacity()))).isEqualTo(-1));
+        }
+        Await.until(LIMIT, "an end of the tensors that were dropped", () -> {
+            System.gc();
+            return dropped.stream().allMatch(reference -> reference.get() == null);
+        });
+    }
+
+    /**
+     * Posts with a tensor that nobody keeps or closes, of a direct buffer's memory or its own. A method of its own, so that no frame
+     * refers to the tensor when it has returned.
+     */
+    private static WeakReference<NrtTensor> postDropped(
+        final int round, final byte[] bytes, final Function<NrtTensor, NrtStatus> post) {
+        final NrtTensor tensor = round % 4 < 2 ? NrtTensor.wrap(ByteBuffer.allocateDirect(bytes.length)) : NrtTensor.allocate(bytes.length);
+        tensor.write(0, bytes);
+        assertThat(post.apply(tensor)).isEqualTo(NrtStatus.SUCCESS);
+        return new WeakReference<>(tensor);
+    }
+
+    private static List<ByteBuffer> churn(final byte[] bytes) {
+        final List<ByteBuffer> churn = new ArrayList<>();
+        for (int i = 0; i <= 32; i++) {
+            churn.add(ByteBuffer.allocateDirect(i == 32 ? COLLECTED_BYTES : 64 << 10));
+            churn.get(i).put(0, bytes, 0, churn.get(i).capacity());
+        }
+        return churn;
     }
 
     /** The other process: LNC 1, posts 16 messages of a MiB, and tests them until it is killed. */

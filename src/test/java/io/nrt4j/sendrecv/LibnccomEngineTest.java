@@ -10,6 +10,7 @@ import io.nrt4j.NrtTensor;
 import io.nrt4j.concurrent.NanoClock;
 import io.nrt4j.net.libnccom.LibnccomProvider;
 import io.nrt4j.net.libnccom.NccomStandIn;
+import io.nrt4j.net.libnccom.StandInGuard;
 import io.nrt4j.testing.Await;
 import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
@@ -23,44 +24,36 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.ExtendWith;
 
 /** The engine over libnccom, played by the stand-in: two hosts in one process. */
+@ExtendWith(StandInGuard.class)
 @Timeout(value = 60, unit = TimeUnit.SECONDS)
 class LibnccomEngineTest {
     private static final int STREAM = 1000;
 
     private final EngineRig rig = new EngineRig();
     private final List<NrtTensor> tensors = new ArrayList<>();
-    private long violations;
-
-    @BeforeAll
-    static void compilerIsThere() {
-        NccomStandIn.assumeGcc();
-    }
-
-    @BeforeEach
-    void resetStandIn() {
-        NccomStandIn.reset();
-        violations = NccomStandIn.violations();
-    }
 
     @AfterEach
     void nothingIsLeft() {
         rig.close();
         tensors.forEach(NrtTensor::close);
-        assertThat(NccomStandIn.violations()).isEqualTo(violations);
         NccomStandIn.assertNothingOpen();
-        NccomStandIn.reset();
     }
 
     private NrtConfig config(final UnaryOperator<NrtConfig.Builder> more) {
         return rig.config(builder -> more.apply(builder.transport("libnccom")
             .set(NrtSetting.LIBNCCOM_PATH, NccomStandIn.library().toString())));
+    }
+
+    private NrtAsyncSendRecv initialised(final int lnc) {
+        final NrtAsyncSendRecv engine = engine();
+        EngineRig.init(engine, lnc);
+        return engine;
     }
 
     private NrtAsyncSendRecv engine() {
@@ -126,10 +119,8 @@ class LibnccomEngineTest {
     }
 
     private void connectAndExchange() {
-        final NrtAsyncSendRecv a = engine();
-        final NrtAsyncSendRecv b = engine();
-        EngineRig.init(a, 0);
-        EngineRig.init(b, 1);
+        final NrtAsyncSendRecv a = initialised(0);
+        final NrtAsyncSendRecv b = initialised(1);
         exchange(a, b, EngineRig.connect(a, 0, b, 1));
         assertThat(a.close(0)).as(a.lastError()).isEqualTo(NrtStatus.SUCCESS);
         assertThat(b.close(1)).as(b.lastError()).isEqualTo(NrtStatus.SUCCESS);
@@ -202,10 +193,8 @@ class LibnccomEngineTest {
 
     @Test
     void aHundredAndTwentyEightPendingAndNoMore() {
-        final NrtAsyncSendRecv a = engine();
-        final NrtAsyncSendRecv b = engine();
-        EngineRig.init(a, 0);
-        EngineRig.init(b, 1);
+        final NrtAsyncSendRecv a = initialised(0);
+        final NrtAsyncSendRecv b = initialised(1);
         final EngineRig.Pair pair = EngineRig.connect(a, 0, b, 1);
         final NrtTensor out = tensor(128);
         final NrtTensor in = tensor(128);
@@ -224,10 +213,8 @@ class LibnccomEngineTest {
 
     @Test
     void tooLongForTheReceiveFailsAndTheNextOneWorks() {
-        final NrtAsyncSendRecv a = engine();
-        final NrtAsyncSendRecv b = engine();
-        EngineRig.init(a, 0);
-        EngineRig.init(b, 1);
+        final NrtAsyncSendRecv a = initialised(0);
+        final NrtAsyncSendRecv b = initialised(1);
         final EngineRig.Pair pair = EngineRig.connect(a, 0, b, 1);
         final NrtTensor out = tensor(100);
         final NrtTensor in = tensor(100);
@@ -245,10 +232,8 @@ class LibnccomEngineTest {
     /** A size is a C int. */
     @Test
     void twoGibibytesAreRefused() {
-        final NrtAsyncSendRecv a = engine();
-        final NrtAsyncSendRecv b = engine();
-        EngineRig.init(a, 0);
-        EngineRig.init(b, 1);
+        final NrtAsyncSendRecv a = initialised(0);
+        final NrtAsyncSendRecv b = initialised(1);
         final EngineRig.Pair pair = EngineRig.connect(a, 0, b, 1);
         final NrtTensor huge = NrtTensor.wrapAddress(0x10000, 1L << 33, io.nrt4j.Placement.HOST, 0);
         for (final long length : new long[] {1L << 31, (1L << 32) + 5}) {
@@ -262,10 +247,8 @@ class LibnccomEngineTest {
     @Test
     void everyErrorOfTheLibraryIsTheFirstCause() {
         for (final String function : List.of("neuronNetListen", "neuronNetConnect", "neuronNetAccept", "neuronNetRegMrOG")) {
-            final NrtAsyncSendRecv a = engine();
-            final NrtAsyncSendRecv b = engine();
-            EngineRig.init(a, 0);
-            EngineRig.init(b, 1);
+            final NrtAsyncSendRecv a = initialised(0);
+            final NrtAsyncSendRecv b = initialised(1);
             NccomStandIn.reset();
             NccomStandIn.set("FAIL", function + ":1+:6");
             NccomStandIn.configure();
@@ -334,10 +317,8 @@ class LibnccomEngineTest {
 
     @Test
     void postsAndTestsAllocateNothing() {
-        final NrtAsyncSendRecv a = engine();
-        final NrtAsyncSendRecv b = engine();
-        EngineRig.init(a, 0);
-        EngineRig.init(b, 1);
+        final NrtAsyncSendRecv a = initialised(0);
+        final NrtAsyncSendRecv b = initialised(1);
         final EngineRig.Pair pair = EngineRig.connect(a, 0, b, 1);
         final NrtTensor tensor = tensor(4096);
         final SendRecvRequest sent = new SendRecvRequest();

@@ -2,11 +2,15 @@ package io.nrt4j.testing;
 
 import io.nrt4j.NrtConfig;
 import io.nrt4j.net.NetTransports;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Assumptions;
 
 /** Skips tests, visibly, where libfabric is not installed. */
 public final class NeedsLibfabric {
+    /** Prefix of a child's command, for one with many endpoints: over tcp each would have hundreds of megabytes of buffers. */
+    public static final List<String> SMALL_BUFFERS = List.of("env", "FI_OFI_RXM_MSG_RX_SIZE=8");
+
     private NeedsLibfabric() {
     }
 

@@ -102,6 +102,9 @@ final class FiLayout {
 
     static final int ENOMEM = 12;
     static final int EAGAIN = 11;
+    /** Too many open files, on the host and in the process. */
+    static final int ENFILE = 23;
+    static final int EMFILE = 24;
     static final int ECANCELED = 125;
     /** Answer of {@code fi_getinfo} when nothing fits. */
     static final int ENODATA = 61;

@@ -136,6 +136,7 @@ final class Outbox {
             return false;
         }
         peer.giveSend(buffer);
+        peer.outOfFiles = rc == -FiLayout.EMFILE || rc == -FiLayout.ENFILE;
         engine.failPeer(peer, engine.endpoint().describe(inject ? "fi_tinject" : "fi_tsend", rc));
         return false;
     }

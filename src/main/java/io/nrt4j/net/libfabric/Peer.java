@@ -36,6 +36,8 @@ final class Peer {
     boolean mayLive;
     /** Nobody else uses our endpoint: it is closed with the peer, before any request is answered. */
     boolean ownEndpoint;
+    /** It died since this process has no file descriptor left for it. */
+    boolean outOfFiles;
     /** It did not move on in the whole time of a close, and where it was then. */
     private boolean still;
     private int stillAt;

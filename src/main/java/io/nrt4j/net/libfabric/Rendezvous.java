@@ -33,7 +33,7 @@ final class Rendezvous {
         private SendComm comm;
         private boolean accepted;
         private String failure;
-        /** What failed would fail with every other handle of that process, too. */
+        /** What failed would fail with every other handle of that process, too: it is not the handle that is wrong. */
         private boolean hopeless;
 
         private Connect(final ListenHandle handle, final long deadlineNs) {
@@ -207,7 +207,7 @@ final class Rendezvous {
         for (final Connect connect : connects.values()) {
             if (connect.connection == connection && connect.failure == null) {
                 connect.failure = cause;
-                connect.hopeless = connection.incompatible;
+                connect.hopeless = connection.incompatible || connection.peer != null && connection.peer.outOfFiles;
                 connect.accepted = false;
             }
         }

@@ -1,13 +1,16 @@
 package io.nrt4j.net.libfabric;
 
+import com.sun.jna.Native;
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtTensor;
 import io.nrt4j.net.NetTransport;
+import io.nrt4j.testing.ChildJvm;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
@@ -41,6 +44,13 @@ final class FabricChild {
         transport = new LibfabricTransport(FabricPair.config(provider));
     }
 
+    /** Starts one and waits until it is ready. */
+    static ChildJvm start(final List<String> jvmOptions, final String provider) {
+        final ChildJvm child = ChildJvm.start(jvmOptions, FabricChild.class, provider);
+        child.awaitLine("ready", Duration.ofSeconds(30));
+        return child;
+    }
+
     /**
      * Runs until told to end.
      *
@@ -52,6 +62,7 @@ final class FabricChild {
             survive(args[0]);
             return;
         }
+        System.out.println("JNA is there, for pointers of " + Native.POINTER_SIZE + " bytes");
         final FabricChild child = new FabricChild(args[0]);
         final Thread reader = new Thread(child::readCommands, "commands");
         reader.setDaemon(true);

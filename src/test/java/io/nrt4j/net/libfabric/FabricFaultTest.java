@@ -8,19 +8,16 @@ import static io.nrt4j.net.libfabric.FabricPair.register;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import com.sun.jna.NativeLibrary;
-import com.sun.jna.Pointer;
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.NrtTensor;
 import io.nrt4j.net.NetTransport;
+import io.nrt4j.testing.FileLimit;
 import java.lang.reflect.Field;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
-import java.nio.ByteBuffer;
 import java.nio.channels.Selector;
-import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -34,11 +31,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Limits, strangers, garbage collection, many communicators, big messages. */
+/** Limits, strangers, many communicators, big messages. */
 @Tag("slow")
 class FabricFaultTest {
     private static final int MIB = 1 << 20;
-    private static final int RLIMIT_NOFILE = 7;
 
     @BeforeAll
     static void libfabricIsThere() {
@@ -124,7 +120,7 @@ class FabricFaultTest {
         try (FabricPair pair = new FabricPair("tcp;ofi_rxm"); NrtTensor target = NrtTensor.allocate(8)) {
             final FabricPair.Link link = FabricPair.link(pair.left, pair.right);
             final long receive = irecv(link, target, 0, 8, register(pair.right, link.recv(), target));
-            final Object controlThread = field(field(pair.right, "control"), "thread");
+            final Object controlThread = controlThread(pair.right);
             ((Selector) field(controlThread, "selector")).close();
             ((Thread) field(controlThread, "thread")).join(FabricPair.LIMIT.toMillis());
             assertThat(((Thread) field(controlThread, "thread")).isAlive()).isFalse();
@@ -139,10 +135,18 @@ class FabricFaultTest {
         }
     }
 
-    private static Object field(final Object owner, final String name) throws ReflectiveOperationException {
-        final Field field = owner.getClass().getDeclaredField(name);
-        field.setAccessible(true);
-        return field.get(owner);
+    private static Object controlThread(final LibfabricTransport transport) {
+        return field(field(transport, "control"), "thread");
+    }
+
+    private static Object field(final Object owner, final String name) {
+        try {
+            final Field field = owner.getClass().getDeclaredField(name);
+            field.setAccessible(true);
+            return field.get(owner);
+        } catch (final ReflectiveOperationException ex) {
+            throw new AssertionError(ex);
+        }
     }
 
     private static InetAddress selfAddress(final LibfabricTransport transport) {
@@ -180,114 +184,22 @@ class FabricFaultTest {
         }
     }
 
-    /** Sets the soft limit of open files and answers the one before. */
-    private static long limitFiles(final long limit) {
-        final long address = Memory.allocate(16);
-        try {
-            final NativeLibrary libc = NativeLibrary.getInstance("c");
-            libc.getFunction("getrlimit").invokeInt(new Object[] {RLIMIT_NOFILE, new Pointer(address)});
-            final long before = Memory.getLong(address);
-            Memory.putLong(address, limit);
-            assertThat(libc.getFunction("setrlimit").invokeInt(new Object[] {RLIMIT_NOFILE, new Pointer(address)})).isZero();
-            return before;
-        } finally {
-            Memory.free(address);
-        }
-    }
-
-    /** Takes every descriptor that is left below the limit: it bounds their numbers, not how many there are. */
-    private static void fill(final List<FileChannel> fillers) {
-        while (fillers.size() < 1 << 16) {
-            try {
-                fillers.add(FileChannel.open(Path.of("/dev/null")));
-            } catch (final java.io.IOException ex) {
-                return;
-            }
-        }
-    }
-
+    /** The other side of {@link FabricFileLimitTest}: here it is the peer that has no descriptor, and cannot even say so. */
     @Test
-    void theFileLimitFailsWhatItMeetsAndNothingElse() throws java.io.IOException {
-        final List<LibfabricTransport> peers = new ArrayList<>();
-        try (LibfabricTransport transport = new LibfabricTransport(FabricPair.config("tcp;ofi_rxm"))) {
-            for (int i = 0; i < 5; i++) {
-                peers.add(new LibfabricTransport(FabricPair.config("tcp;ofi_rxm")));
-            }
-            final FabricPair.Link first = FabricPair.link(transport, peers.get(0));
-            assertWorks(first);
-            final byte[][] handles = new byte[5][NetTransport.HANDLE_BYTES];
-            for (int i = 1; i < 5; i++) {
-                peers.get(i).listen(0, handles[i]);
-            }
-            final long before = limitFiles(openFiles());
-            final List<FileChannel> fillers = new ArrayList<>();
-            final List<String> failures = new ArrayList<>();
-            try {
-                fill(fillers);
-                for (int i = 1; i < 5; i++) {
-                    try {
-                        transport.connect(0, handles[i]);
-                    } catch (final NrtException ex) {
-                        failures.add(ex.getMessage());
-                    }
-                }
+    void whoCannotBeAcceptedForWantOfADescriptorIsAcceptedWhenThereIsOneAgain() {
+        try (FabricPair pair = new FabricPair("tcp;ofi_rxm");
+            LibfabricTransport starved = new LibfabricTransport(FabricPair.config("tcp;ofi_rxm"))) {
+            final FabricPair.Link first = FabricPair.link(pair.left, pair.right);
+            final byte[] handle = new byte[NetTransport.HANDLE_BYTES];
+            final long listen = starved.listen(0, handle);
+            FileLimit.whileOnly(1, () -> {
+                assertThat(pair.left.connect(0, handle)).isEqualTo(NetTransport.NOT_YET); // with the last one
+                FabricPair.await("an accept that fails", () -> (boolean) field(controlThread(starved), "acceptPaused"));
+                assertThat(pair.left.connect(0, handle)).isEqualTo(NetTransport.NOT_YET);
                 assertWorks(first);
-                for (int i = 1; i < 5; i++) {
-                    transport.abandonConnect(0, handles[i]);
-                }
-            } finally {
-                limitFiles(before);
-                for (final FileChannel filler : fillers) {
-                    filler.close();
-                }
-            }
-            assertThat(failures).isNotEmpty().allMatch(text -> text.contains("Too many open files"));
-            for (int i = 1; i < 5; i++) {
-                final LibfabricTransport peer = peers.get(i);
-                final FabricPair.Link[] link = new FabricPair.Link[1];
-                // What was begun under the limit may still fail with that reason.
-                FabricPair.await("a connection after the limit was raised", () -> {
-                    try {
-                        link[0] = FabricPair.link(transport, peer);
-                        return true;
-                    } catch (final NrtException ex) {
-                        // Or as stale, where it was the peer that had no descriptor left to take it with.
-                        assertThat(ex).message().matches(text ->
-                            text.contains("Too many open files") || ex.status() == NrtStatus.CLOSED);
-                        return false;
-                    }
-                });
-                assertWorks(link[0]);
-            }
+            }, FabricFaultTest.class, LibfabricTransport.class);
+            assertWorks(FabricPair.link(pair.left, handle, starved, listen));
             assertWorks(first);
-        } finally {
-            peers.forEach(LibfabricTransport::close);
-        }
-    }
-
-    @ParameterizedTest
-    @ValueSource(strings = {"tcp;ofi_rxm", "shm"})
-    void garbageCollectionDoesNotDisturbTransfers(final String provider) {
-        try (FabricPair pair = new FabricPair(provider); NrtTensor source = NrtTensor.allocate(4L * MIB);
-            NrtTensor target = NrtTensor.allocate(32L * MIB)) {
-            final FabricPair.Link link = FabricPair.link(pair.left, pair.right);
-            final byte[] data = new byte[4 * MIB];
-            new Random(1).nextBytes(data);
-            source.write(0, data);
-            final long from = register(pair.left, link.send(), source);
-            final long to = register(pair.right, link.recv(), target);
-            for (int round = 0; round < 20; round++) {
-                final int length = round % 2 == 0 ? 4 * MIB : 3000;
-                final long receive = irecv(link, target, 0, length, to);
-                final long send = isend(link, source, 0, length, from);
-                for (int i = 0; i < 64; i++) {
-                    ByteBuffer.allocateDirect(64 << 10).putLong(0, i);
-                }
-                System.gc();
-                assertThat(complete(link, pair.right, receive)).isEqualTo(length);
-                assertThat(complete(link, pair.left, send)).isEqualTo(length);
-                assertThat(target.read(0, length)).isEqualTo(java.util.Arrays.copyOf(data, length));
-            }
         }
     }
 

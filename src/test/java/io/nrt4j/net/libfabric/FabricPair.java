@@ -48,13 +48,19 @@ final class FabricPair implements AutoCloseable {
     static Link link(final NetTransport sender, final NetTransport receiver) {
         final byte[] handle = new byte[NetTransport.HANDLE_BYTES];
         final long listen = receiver.listen(0, handle);
+        final Link link = link(sender, handle, receiver, listen);
+        receiver.closeListen(listen);
+        return link;
+    }
+
+    /** Connects to a listener that there is already. */
+    static Link link(final NetTransport sender, final byte[] handle, final NetTransport receiver, final long listen) {
         final long[] comms = new long[2];
         await("a connection", () -> {
             comms[0] = comms[0] == 0 ? sender.connect(0, handle) : comms[0];
             comms[1] = comms[1] == 0 ? receiver.accept(listen) : comms[1];
             return comms[0] != 0 && comms[1] != 0;
         });
-        receiver.closeListen(listen);
         return new Link(sender, comms[0], receiver, comms[1]);
     }
 

@@ -109,48 +109,6 @@ class MessageProtocolTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"tcp;ofi_rxm", "shm", "sockets"})
-    void sendsOfMixedSizesBeforeAnyReceiveKeepTheirOrder(final String provider) {
-        final int count = 128;
-        try (FabricPair pair = new FabricPair(provider);
-            NrtTensor source = NrtTensor.allocate(8L * MIB);
-            NrtTensor target = NrtTensor.allocate(8L * MIB)) {
-            final FabricPair.Link link = FabricPair.link(pair.left, pair.right);
-            final long from = register(pair.left, link.send(), source);
-            final long to = register(pair.right, link.recv(), target);
-            final Random random = new Random(7);
-            source.write(0, pattern(3, 8 * MIB));
-            final long[] sends = new long[count];
-            final int[] offsets = new int[count];
-            final int[] lengths = new int[count];
-            for (int i = 0; i < count; i++) {
-                lengths[i] = switch (i % 4) {
-                    case 0 -> random.nextInt(64);
-                    case 1 -> random.nextInt(8192);
-                    case 2 -> random.nextInt(200_000);
-                    default -> i % 16 == 3 ? 8 * MIB : random.nextInt(2 * MIB);
-                };
-                offsets[i] = random.nextInt(8 * MIB - lengths[i] + 1);
-                sends[i] = pair.left.isend(link.send(), source.address() + offsets[i], lengths[i], from);
-                assertThat(sends[i]).as("request %d", i).isNotEqualTo(NetTransport.NOT_YET);
-            }
-            assertThat(pair.left.isend(link.send(), source.address(), 1, from)).isEqualTo(NetTransport.NOT_YET);
-            for (int i = 0; i < count; i++) {
-                final boolean tooShort = i % 10 == 9 && lengths[i] > 0;
-                final long receive = irecv(link, target, 0, tooShort ? lengths[i] - 1 : 8L * MIB, to);
-                if (tooShort) {
-                    failure(link, pair.right, receive);
-                    failure(link, pair.left, sends[i]);
-                } else {
-                    assertThat(complete(link, pair.right, receive)).as("request %d", i).isEqualTo(lengths[i]);
-                    assertThat(complete(link, pair.left, sends[i])).isEqualTo(lengths[i]);
-                    assertThat(target.read(0, lengths[i])).isEqualTo(source.read(offsets[i], lengths[i]));
-                }
-            }
-        }
-    }
-
-    @ParameterizedTest
-    @ValueSource(strings = {"tcp;ofi_rxm", "shm", "sockets"})
     void oneTransportTalksToItself(final String provider) {
         try (FabricPair pair = new FabricPair(provider);
             NrtTensor source = NrtTensor.allocate(MIB);

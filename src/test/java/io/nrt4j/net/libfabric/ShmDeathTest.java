@@ -20,7 +20,6 @@ import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
@@ -68,32 +67,6 @@ class ShmDeathTest {
         try (Stream<Path> files = Files.list(SHM)) {
             return files.map(file -> file.getFileName().toString()).filter(name -> name.startsWith(pid + ":")).toList();
         }
-    }
-
-    private static long sendTo(final NetTransport transport, final ChildJvm child) {
-        child.send("listen");
-        final byte[] handle = HexFormat.of().parseHex(child.awaitLine("handle ", LIMIT).substring("handle ".length()));
-        final long[] comm = new long[1];
-        FabricPair.await("the connection", () -> {
-            comm[0] = transport.connect(0, handle);
-            return comm[0] != 0;
-        });
-        child.awaitLine("accepted", LIMIT);
-        return comm[0];
-    }
-
-    private static long receiveFrom(final NetTransport transport, final ChildJvm child) {
-        final byte[] handle = new byte[NetTransport.HANDLE_BYTES];
-        final long listen = transport.listen(0, handle);
-        child.send("connect " + HexFormat.of().formatHex(handle));
-        final long[] comm = new long[1];
-        FabricPair.await("the connection", () -> {
-            comm[0] = transport.accept(listen);
-            return comm[0] != 0;
-        });
-        child.awaitLine("connected", LIMIT);
-        transport.closeListen(listen);
-        return comm[0];
     }
 
     /** A region's lock, as another process sees it. */
@@ -148,10 +121,7 @@ class ShmDeathTest {
      * Written by its thread, read by the test's: {@code posted}, {@code rounds} and {@code outcome}, all volatile.
      */
     private static final class Survivor extends Thread {
-        private final NetTransport transport;
-        private final long comm;
-        private final boolean sending;
-        private final NrtTensor tensor;
+        private final ChildChannel channel;
         private final CountDownLatch go = new CountDownLatch(1);
         private final List<Long> requests = new ArrayList<>();
         private int failed;
@@ -159,31 +129,27 @@ class ShmDeathTest {
         private volatile long rounds;
         private volatile String outcome;
 
-        Survivor(final NetTransport transport, final long comm, final boolean sending, final NrtTensor tensor) {
-            this.transport = transport;
-            this.comm = comm;
-            this.sending = sending;
-            this.tensor = tensor;
+        Survivor(final ChildChannel channel) {
+            this.channel = channel;
             setDaemon(true);
         }
 
         @Override
         public void run() {
             try {
-                final long registration = FabricPair.register(transport, comm, tensor);
-                post(registration, 0, FIRST);
+                post(0, FIRST);
                 final long first = requests.get(0);
                 while (go.getCount() > 0) {
                     requests.removeIf(this::resolved); // it may hang here already, and learn of the death
                     rounds++;
                 }
-                post(registration, FIRST, COUNT);
+                post(FIRST, COUNT);
                 while (!requests.isEmpty()) {
                     requests.removeIf(this::resolved);
                     rounds++;
                 }
-                assertThatThrownBy(() -> transport.test(first)).as("a slot comes back once").isInstanceOfSatisfying(NrtException.class,
-                    ex -> assertThat(ex.status()).isEqualTo(NrtStatus.INVALID_HANDLE));
+                assertThatThrownBy(() -> channel.transport().test(first)).as("a slot comes back once")
+                    .isInstanceOfSatisfying(NrtException.class, ex -> assertThat(ex.status()).isEqualTo(NrtStatus.INVALID_HANDLE));
                 outcome = failed + " failed";
             } catch (final NrtException | AssertionError ex) {
                 outcome = ex.toString();
@@ -191,15 +157,10 @@ class ShmDeathTest {
         }
 
         /** The short ones go to the peer at once, as messages or as announcements of receives. */
-        private void post(final long registration, final int from, final int to) {
+        private void post(final int from, final int to) {
             for (int i = from; i < to; i++) {
-                final long address = tensor.address() + (long) i * MIB;
-                final int length = i < SHORT ? 8 : MIB;
                 try {
-                    final long request = sending ? transport.isend(comm, address, length, registration)
-                        : transport.irecv(comm, address, length, registration);
-                    assertThat(request).isNotEqualTo(NetTransport.NOT_YET);
-                    requests.add(request);
+                    requests.add(channel.post((long) i * MIB, i < SHORT ? 8 : MIB));
                 } catch (final NrtException ex) {
                     failed++; // the communicator has failed meanwhile
                 }
@@ -209,7 +170,7 @@ class ShmDeathTest {
 
         private boolean resolved(final long request) {
             try {
-                return transport.test(request) != NetTransport.PENDING;
+                return channel.transport().test(request) != NetTransport.PENDING;
             } catch (final NrtException ex) {
                 failed++;
                 return true;
@@ -231,14 +192,13 @@ class ShmDeathTest {
         try (NrtTensor tensor = NrtTensor.allocate(COUNT * (long) MIB);
             LibfabricTransport transport = new LibfabricTransport(FabricPair.config("shm"));
             LibfabricTransport other = new LibfabricTransport(FabricPair.config("shm"));
-            ChildJvm child = ChildJvm.start(List.of("-Xmx256m"), FabricChild.class, "shm")) {
-            child.awaitLine("ready", LIMIT);
+            ChildJvm child = FabricChild.start(List.of("-Xmx256m"), "shm")) {
             final FabricPair.Link healthy = FabricPair.link(transport, other);
             final Set<String> before = mapped();
-            final long comm = sending ? sendTo(transport, child) : receiveFrom(transport, child);
+            final ChildChannel channel = ChildChannel.open(transport, child, sending, tensor);
             final Set<String> regions = mapped();
             regions.removeAll(before);
-            final Survivor survivor = new Survivor(transport, comm, sending, tensor);
+            final Survivor survivor = new Survivor(channel);
             survivor.start();
             kill(child, lockOf(whose, regions), survivor);
             assertThat(namesOf(child.pid())).as("names of the dead, or of a process that has its number").isEmpty();

@@ -12,12 +12,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
-import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -34,47 +32,9 @@ class TwoProcessTest {
         FabricPair.assumeLibfabric();
     }
 
-    /** A communicator to a child. */
-    private record Channel(NetTransport transport, ChildJvm child, long comm, boolean sending) {
-        long post(final NrtTensor tensor, final long registration, final long offset, final long length) {
-            final long request = sending ? transport.isend(comm, tensor.address() + offset, length, registration)
-                : transport.irecv(comm, tensor.address() + offset, length, registration);
-            assertThat(request).isNotEqualTo(NetTransport.NOT_YET);
-            return request;
-        }
-    }
-
-    private static ChildJvm child(final String provider, final String... more) {
-        final ChildJvm child = ChildJvm.start(List.of("-Xmx512m", "-XX:MaxDirectMemorySize=1g",
-            "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"), FabricChild.class,
-            Stream.concat(Stream.of(provider), Stream.of(more)).toArray(String[]::new));
-        return child;
-    }
-
-    private static Channel sendTo(final NetTransport transport, final ChildJvm child) {
-        child.send("listen");
-        final byte[] handle = HexFormat.of().parseHex(child.awaitLine("handle ", LIMIT).substring("handle ".length()));
-        final long[] comm = new long[1];
-        FabricPair.await("the connection", () -> {
-            comm[0] = transport.connect(0, handle);
-            return comm[0] != 0;
-        });
-        child.awaitLine("accepted", LIMIT);
-        return new Channel(transport, child, comm[0], true);
-    }
-
-    private static Channel receiveFrom(final NetTransport transport, final ChildJvm child) {
-        final byte[] handle = new byte[NetTransport.HANDLE_BYTES];
-        final long listen = transport.listen(0, handle);
-        child.send("connect " + HexFormat.of().formatHex(handle));
-        final long[] comm = new long[1];
-        FabricPair.await("the connection", () -> {
-            comm[0] = transport.accept(listen);
-            return comm[0] != 0;
-        });
-        child.awaitLine("connected", LIMIT);
-        transport.closeListen(listen);
-        return new Channel(transport, child, comm[0], false);
+    private static ChildJvm child(final String provider) {
+        return FabricChild.start(
+            List.of("-Xmx512m", "-XX:MaxDirectMemorySize=1g", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"), provider);
     }
 
     @ParameterizedTest
@@ -85,16 +45,10 @@ class TwoProcessTest {
             LibfabricTransport other = new LibfabricTransport(FabricPair.config(provider));
             ChildJvm child = child(provider);
             NrtTensor tensor = NrtTensor.allocate(128L * 16 * MIB)) {
-            child.awaitLine("ready", LIMIT);
-            final Channel channel = sending ? sendTo(transport, child) : receiveFrom(transport, child);
+            final ChildChannel channel = ChildChannel.open(transport, child, sending, tensor);
             final FabricPair.Link healthy = FabricPair.link(transport, other);
-            final long registration = FabricPair.register(transport, channel.comm(), tensor);
-            child.send((sending ? "recv" : "send") + " 16 " + 16 * MIB);
-            child.awaitLine("posted", LIMIT);
-            final List<Long> requests = new ArrayList<>();
-            for (int i = 0; i < 128; i++) {
-                requests.add(channel.post(tensor, registration, i * 16L * MIB, 16L * MIB));
-            }
+            channel.childPosts(16, 16 * MIB);
+            final List<Long> requests = new ArrayList<>(channel.postEach(128, 16 * MIB));
             for (int i = 0; i < 200; i++) {
                 transport.progress();
             }
@@ -137,27 +91,28 @@ class TwoProcessTest {
         final long stillNs = Duration.ofSeconds(Long.getLong("nrt4j.test.standstillSeconds", 4)).toNanos();
         final int count = 32;
         final int length = 4 * MIB;
+        final byte[] data = new byte[count * length];
+        FabricChild.fill(data);
         try (LibfabricTransport transport = new LibfabricTransport(FabricPair.config(provider));
-            ChildJvm child = child(provider);
-            NrtTensor tensor = NrtTensor.allocate((long) count * length)) {
-            child.awaitLine("ready", LIMIT);
-            final Channel channel = sendTo(transport, child);
-            final byte[] data = new byte[count * length];
-            FabricChild.fill(data);
-            tensor.write(0, data);
-            final long registration = FabricPair.register(transport, channel.comm(), tensor);
-            final List<Long> requests = new ArrayList<>();
-            for (int i = 0; i < count; i++) {
-                requests.add(channel.post(tensor, registration, (long) i * length, length));
-            }
-            child.send("recv " + count + " " + length);
-            child.awaitLine("posted", LIMIT);
-            child.freeze();
+            ChildJvm receiver = child(provider);
+            ChildJvm sender = child(provider);
+            NrtTensor source = NrtTensor.allocate(data.length);
+            NrtTensor target = NrtTensor.allocate(data.length)) {
+            source.write(0, data);
+            final ChildChannel to = ChildChannel.open(transport, receiver, true, source);
+            final ChildChannel from = ChildChannel.open(transport, sender, false, target);
+            final List<Long> requests = new ArrayList<>(to.postEach(count, length));
+            to.childPosts(count, length);
+            from.childPosts(count, length);
+            receiver.freeze();
+            sender.freeze();
+            requests.addAll(from.postEach(count, length));
             final long start = System.nanoTime();
             // On a thread of its own: over shm, a process that stands still may hold a lock that the provider spins on.
             final Thread thaw = new Thread(() -> {
                 java.util.concurrent.locks.LockSupport.parkNanos(stillNs);
-                child.thaw();
+                receiver.thaw();
+                sender.thaw();
             });
             thaw.start();
             while (!requests.isEmpty()) {
@@ -165,9 +120,11 @@ class TwoProcessTest {
                 assertThat(Duration.ofNanos(System.nanoTime() - start - stillNs)).isLessThan(LIMIT);
             }
             assertThat(join(thaw)).isTrue();
-            child.awaitLine("done " + count + " failed 0", LIMIT);
-            child.send("sum");
-            assertThat(child.awaitLine("sum", LIMIT)).isEqualTo("sum " + java.util.Arrays.hashCode(data));
+            receiver.awaitLine("done " + count + " failed 0", LIMIT);
+            sender.awaitLine("done " + count + " failed 0", LIMIT);
+            receiver.send("sum");
+            assertThat(receiver.awaitLine("sum", LIMIT)).isEqualTo("sum " + java.util.Arrays.hashCode(data));
+            assertThat(target.read(0, data.length)).isEqualTo(data);
         }
     }
 
@@ -179,13 +136,10 @@ class TwoProcessTest {
         try (LibfabricTransport transport = new LibfabricTransport(FabricPair.config(provider));
             ChildJvm child = child(provider);
             NrtTensor tensor = NrtTensor.allocate(length)) {
-            child.awaitLine("ready", LIMIT);
-            final Channel channel = sendTo(transport, child);
-            final long registration = FabricPair.register(transport, channel.comm(), tensor);
-            child.send("recv 16 " + length);
-            child.awaitLine("posted", LIMIT);
+            final ChildChannel channel = ChildChannel.open(transport, child, true, tensor);
+            channel.childPosts(16, length);
             for (int i = 0; i < 32; i++) {
-                channel.post(tensor, registration, 0, length);
+                channel.post(0, length);
             }
             child.kill();
             FabricPair.await("nothing to do", () -> {
@@ -204,16 +158,13 @@ class TwoProcessTest {
         try (LibfabricTransport transport = new LibfabricTransport(FabricPair.config(provider));
             ChildJvm child = child(provider);
             NrtTensor tensor = NrtTensor.allocate(length)) {
-            child.awaitLine("ready", LIMIT);
-            final Channel channel = sendTo(transport, child);
-            final long registration = FabricPair.register(transport, channel.comm(), tensor);
-            child.send("recv " + count + " " + length);
-            child.awaitLine("posted", LIMIT);
-            final long first = channel.post(tensor, registration, 0, length);
+            final ChildChannel channel = ChildChannel.open(transport, child, true, tensor);
+            channel.childPosts(count, length);
+            final long first = channel.post(0, length);
             FabricPair.await("the first of them", () -> transport.test(first) != NetTransport.PENDING);
             child.freeze();
             for (int i = 1; i < count; i++) {
-                channel.post(tensor, registration, 0, length); // its receive is announced, so the provider has it
+                channel.post(0, length); // its receive is announced, so the provider has it
             }
             assertThat(transport.engine().operations(OpTable.DIRECT_SEND)).isPositive();
             final long start = System.nanoTime();
@@ -289,12 +240,10 @@ class TwoProcessTest {
     @ValueSource(strings = {"exit", "return", "SIGTERM"})
     void anOrderlyExitLeavesNoSharedMemoryNames(final String way) throws Exception {
         try (LibfabricTransport transport = new LibfabricTransport(FabricPair.config("shm"));
-            ChildJvm child = child("shm")) {
-            child.awaitLine("ready", LIMIT);
-            final Channel channel = sendTo(transport, child);
+            ChildJvm child = child("shm"); NrtTensor tensor = NrtTensor.allocate(MIB)) {
+            final ChildChannel channel = ChildChannel.open(transport, child, true, tensor);
             assertThat(namesOf(child.pid())).isNotEmpty();
-            child.send("recv 4 " + MIB);
-            child.awaitLine("posted", LIMIT);
+            channel.childPosts(4, MIB);
             if ("SIGTERM".equals(way)) {
                 child.terminate();
             } else {
@@ -303,7 +252,6 @@ class TwoProcessTest {
             // SIGTERM comes with the end of standard input, which also ends it: whichever is first.
             assertThat(child.exitCode(LIMIT)).isIn("SIGTERM".equals(way) ? List.of(0, 143) : List.of(0));
             assertThat(namesOf(child.pid())).as("%s", child.lines()).isEmpty();
-            assertThat(channel.comm()).isNotZero();
         }
     }
 
@@ -326,28 +274,37 @@ class TwoProcessTest {
         }
     }
 
-    @Test
+    @ParameterizedTest
+    @ValueSource(strings = {"tcp;ofi_rxm", "shm"})
     @Timeout(120)
-    void checkedJniFindsNothing() {
-        for (final String provider : new String[] {"tcp;ofi_rxm", "shm"}) {
-            try (LibfabricTransport transport = new LibfabricTransport(FabricPair.config(provider));
-                ChildJvm child = ChildJvm.start(List.of("-Xcheck:jni", "-Xmx256m"), FabricChild.class, provider);
-                NrtTensor tensor = NrtTensor.allocate(MIB)) {
-                child.awaitLine("ready", LIMIT);
-                final Channel channel = sendTo(transport, child);
-                final long registration = FabricPair.register(transport, channel.comm(), tensor);
+    void checkedJniFindsNothing(final String provider) {
+        final List<String> checked = List.of("-Xcheck:jni", "-Xmx256m");
+        try (LibfabricTransport transport = new LibfabricTransport(FabricPair.config(provider));
+            ChildJvm receiver = FabricChild.start(checked, provider);
+            ChildJvm sender = FabricChild.start(checked, provider);
+            NrtTensor tensor = NrtTensor.allocate(MIB)) {
+            for (final ChildJvm child : List.of(receiver, sender)) {
+                final ChildChannel channel = ChildChannel.open(transport, child, child == receiver, tensor);
                 for (final int length : new int[] {8, 4096, MIB}) {
-                    child.send("recv 1 " + length);
-                    child.awaitLine("posted", LIMIT);
-                    final long request = channel.post(tensor, registration, 0, Math.min(length, 8));
-                    FabricPair.await("a send", () -> transport.test(request) != NetTransport.PENDING);
+                    channel.childPosts(1, length);
+                    final long request = channel.post(0, length);
+                    FabricPair.await("a message", () -> transport.test(request) != NetTransport.PENDING);
                     child.awaitLine("done 1 failed 0", LIMIT);
+                }
+                channel.childPosts(1, MIB - 1);
+                if (child == receiver) {
+                    final long tooLong = channel.post(0, MIB);
+                    assertThatThrownBy(() -> FabricPair.await("a failure", () -> transport.test(tooLong) != NetTransport.PENDING))
+                        .hasMessageContaining("is longer than its receive");
+                    child.awaitLine("done 0 failed 1", LIMIT);
                 }
                 child.send("exit");
                 assertThat(child.exitCode(LIMIT)).isZero();
                 // JNA's own start, before, is not free of them.
-                final List<String> ours = child.lines().subList(child.lines().indexOf("ready"), child.lines().size());
-                assertThat(ours).noneMatch(line -> line.contains("WARNING") || line.contains("FATAL"));
+                final List<String> lines = child.lines();
+                assertThat(lines).anyMatch(line -> line.startsWith("JNA is there"));
+                assertThat(lines.stream().dropWhile(line -> !line.startsWith("JNA is there")))
+                    .noneMatch(line -> line.contains("WARNING") || line.contains("FATAL"));
             }
         }
     }

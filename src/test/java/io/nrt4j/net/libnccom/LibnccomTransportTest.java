@@ -13,36 +13,16 @@ import io.nrt4j.net.NetTransport;
 import io.nrt4j.net.libnccom.NccomStandIn.Live;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What this transport does beyond the contract. */
+@ExtendWith(StandInGuard.class)
 @Timeout(value = 30, unit = TimeUnit.SECONDS)
 class LibnccomTransportTest {
-    private long violations;
-
-    @BeforeAll
-    static void compilerIsThere() {
-        NccomStandIn.assumeGcc();
-    }
-
-    @BeforeEach
-    void reset() {
-        NccomStandIn.reset();
-        violations = NccomStandIn.violations();
-    }
-
-    @AfterEach
-    void nothingIsOpen() {
-        assertThat(NccomStandIn.violations()).isEqualTo(violations);
-        NccomStandIn.reset();
-    }
-
     private static NetTransport open() {
         return new LibnccomProvider().create(NccomStandIn.config().build());
     }
