@@ -248,9 +248,9 @@ public final class ChildJvm implements AutoCloseable {
     }
 
     /**
-     * Waits for the child's end.
+     * Waits for the child's end, and for the end of its output: {@link #lines()} has all of it afterwards.
      *
-     * @param limit longest wait.
+     * @param limit longest wait for each.
      * @return its exit code; 137 after SIGKILL, 143 after SIGTERM.
      */
     public int exitCode(final Duration limit) {
@@ -258,6 +258,7 @@ public final class ChildJvm implements AutoCloseable {
             if (!process.waitFor(limit.toMillis(), TimeUnit.MILLISECONDS)) {
                 throw new AssertionError("still running after " + limit.toMillis() + " ms; " + describe());
             }
+            reader.join(limit.toMillis());
             return process.exitValue();
         } catch (final InterruptedException ex) {
             Thread.currentThread().interrupt();
