@@ -241,8 +241,11 @@ class ConnectMachineTest {
         assertThat(ask(key, true)).as("somebody takes it").isTrue();
         tickFor(TimeUnit.SECONDS.toMillis(1));
         assertThat(ask(key, false)).as("the taker has time to come").isFalse();
-        tickFor(TimeUnit.SECONDS.toMillis(3));
-        assertThat(ask(key, false)).as("published again").isTrue();
+        // The server, which goes by the real clock, may answer late: then it is missed late.
+        Await.until(EngineRig.LIMIT, () -> recv + " publishes again", () -> {
+            tickFor(TimeUnit.SECONDS.toMillis(1));
+            return ask(key, false);
+        });
         assertThat(recv.status()).isEqualTo(CommStatus.NET_CONNECT);
     }
 
