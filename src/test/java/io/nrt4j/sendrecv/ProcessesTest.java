@@ -15,6 +15,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
@@ -28,6 +30,7 @@ class ProcessesTest {
     private static final Duration LIMIT = Duration.ofSeconds(20);
     private static final int PROCESSES = 3;
     private static final int KILLS = 5;
+    private static final long LOOK_PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(30);
 
     private final EngineRig rig = new EngineRig();
     private final List<ChildJvm> children = new ArrayList<>();
@@ -143,12 +146,15 @@ class ProcessesTest {
             final Stopwatch watch = Stopwatch.start();
             for (final ChildJvm survivor : running) {
                 Await.until(LIMIT, () -> survivor.lines().toString(), () -> {
+                    // What counts are the children's own times: they need the processors more than this look does.
+                    LockSupport.parkNanos(LOOK_PAUSE_NS);
                     assertThat(Listeners.on(rig.port()).size()).as("listeners").isLessThanOrEqualTo(1);
                     return firstBegunAfter(survivor, watch.startNs()) != null;
                 });
             }
             for (final ChildJvm survivor : running) {
                 final Duration took = watch.elapsedUntil(firstBegunAfter(survivor, watch.startNs())[2]);
+                System.out.println("kill " + kill + " of the server's process: a new pair " + took.toMillis() + " ms after");
                 assertThat(took).as("kill %s: a new pair in process %s", kill, survivor.pid()).isLessThan(Duration.ofSeconds(1));
             }
             assertThat(leader(running)).as("who serves now").isIn(running);
