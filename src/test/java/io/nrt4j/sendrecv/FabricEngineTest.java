@@ -26,7 +26,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** The public API over libfabric: between two engines of this JVM, and with a process that is killed. */
 @Tag("slow")
-@Timeout(60)
+@Timeout(200)
 class FabricEngineTest {
     private static final int MIB = 1 << 20;
     private static final int PENDING = Communicator.MAX_PENDING_REQUESTS;

@@ -38,7 +38,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 @Tag("slow")
 class ShmDeathTest {
     private static final Path SHM = Path.of("/dev/shm");
-    private static final Duration LIMIT = Duration.ofSeconds(30);
+    private static final Duration LIMIT = Duration.ofSeconds(60);
     private static final int MIB = 1 << 20;
     private static final int COUNT = 128;
     /** Posted before the lock is held. */
@@ -226,7 +226,7 @@ class ShmDeathTest {
 
     @ParameterizedTest
     @CsvSource({"peer,true", "peer,false", "own,true", "own,false"})
-    @Timeout(90)
+    @Timeout(200)
     void aProcessThatIsKilledWithALockFailsItsOwnRequestsOnly(final String whose, final boolean sending) throws Exception {
         try (NrtTensor tensor = NrtTensor.allocate(COUNT * (long) MIB);
             LibfabricTransport transport = new LibfabricTransport(FabricPair.config("shm"));
