@@ -406,7 +406,7 @@ class KvServerTest {
 
     /** The duty cycle looks at the selector, which swallows a wake-up; the wait after it must end all the same. */
     @Test
-    @org.junit.jupiter.api.Timeout(30)
+    @org.junit.jupiter.api.Timeout(60)
     void aWakeUpDuringADutyCycleIsNotLost() {
         try (KvServer server = new KvServer(loopback(0), Map.of(), OPTIONS)) {
             server.idle().wakeUp();

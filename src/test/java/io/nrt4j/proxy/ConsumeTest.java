@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** The blocking consumer: outcomes, watchdog, limits. */
-@Timeout(value = 30, unit = TimeUnit.SECONDS)
+@Timeout(value = 120, unit = TimeUnit.SECONDS)
 class ConsumeTest {
     private final ProxyRig rig = ProxyRig.threaded().with("NEURON_RT_RANKS_PER_NETWORK_PROXY", "2");
     private final ScriptedProxy proxy = new ScriptedProxy();

@@ -19,7 +19,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** {@code nrt4j perf}, both ends in this JVM. */
-@Timeout(60)
+@Timeout(200)
 class PerfCommandTest {
     private static double value(final String json, final String key) {
         final Matcher found = Pattern.compile("\"" + key + "\":([0-9.]+)[,}]").matcher(json);

@@ -28,7 +28,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** {@code nrt4j transfer} with real files, through two whole engines. */
-@Timeout(60)
+@Timeout(200)
 class TransferCommandTest {
     @TempDir
     private Path temp;
