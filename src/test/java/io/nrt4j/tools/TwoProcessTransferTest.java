@@ -28,7 +28,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Timeout(400)
 class TwoProcessTransferTest {
     /** How a failure says that the peer has died. */
-    static final String DEATH = "ended, or closed|connection with the peer breaks|provider: ";
+    static final String DEATH = "ended, or closed|the control connection with \\S+ broke|connection with the peer breaks|provider: ";
     private static final Duration LIMIT = Duration.ofSeconds(120);
     /** From a peer's death to this end's exit; what is measured is far below. */
     private static final Duration SECONDS = Duration.ofSeconds(10);
