@@ -51,7 +51,7 @@ class ReadmeQuickStartTest {
             .redirectError(temp.resolve("errors").toFile())
             .start();
         try {
-            assertThat(process.waitFor(50, TimeUnit.SECONDS)).as("it ends; so far it said " + Files.readString(output)).isTrue();
+            assertThat(process.waitFor(120, TimeUnit.SECONDS)).as("it ends; so far it said " + Files.readString(output)).isTrue();
         } finally {
             process.destroyForcibly();
         }

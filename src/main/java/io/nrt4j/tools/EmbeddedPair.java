@@ -17,6 +17,7 @@ import java.util.concurrent.ExecutorCompletionService;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Function;
@@ -33,6 +34,9 @@ import java.util.function.Function;
 final class EmbeddedPair<R> {
     private static final long GRACE_MS = 3000;
     private static final long END_MS = 15_000;
+    private static final int FIRST_PORT = 10_000;
+    /** From here on Linux gives ports to clients by default, other systems from higher ones. */
+    private static final int PORTS_OF_CLIENTS = 32_768;
 
     private final PeerOptions options;
     private final EngineFactory engines;
@@ -144,10 +148,15 @@ final class EmbeddedPair<R> {
         }
     }
 
-    private static int freePort(final String ipA, final String ipB) {
+    /**
+     * A port that nobody listens on at either address. It is below those that systems give to clients by themselves: one of these could
+     * be another connection's between this look and the server's.
+     */
+    static int freePort(final String ipA, final String ipB) {
         for (int attempt = 0; attempt < 100; attempt++) {
+            final int port = ThreadLocalRandom.current().nextInt(FIRST_PORT, PORTS_OF_CLIENTS);
             try (ServerSocket first = new ServerSocket(); ServerSocket second = new ServerSocket()) {
-                first.bind(new InetSocketAddress(InetAddress.getByName(ipA), 0));
+                first.bind(new InetSocketAddress(InetAddress.getByName(ipA), port));
                 if (!ipA.equals(ipB)) {
                     second.bind(new InetSocketAddress(InetAddress.getByName(ipB), first.getLocalPort()));
                 }

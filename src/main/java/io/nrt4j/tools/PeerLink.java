@@ -143,8 +143,9 @@ final class PeerLink implements AutoCloseable {
         }
     }
 
-    /** Waits for a request. */
+    /** Waits for a request, from now on: a measurement before it may have taken longer than the time limit, and told nobody. */
     void await(final SendRecvRequest request, final String what) {
+        patience.progressed();
         while (!isDone(request)) {
             patience.pause(() -> what + "; " + this);
         }

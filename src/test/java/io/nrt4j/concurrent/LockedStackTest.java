@@ -57,7 +57,7 @@ class LockedStackTest {
             }));
         }
         for (final CompletableFuture<Void> owner : owners) {
-            owner.get(30, TimeUnit.SECONDS);
+            owner.get(120, TimeUnit.SECONDS);
         }
         assertThat(stack.size()).isEqualTo(16);
     }

@@ -3,6 +3,7 @@ package io.nrt4j.concurrent;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.nrt4j.testing.Spin;
 import java.util.ArrayDeque;
 import java.util.Queue;
 import java.util.Random;
@@ -65,26 +66,26 @@ class SpscRingTest {
         final CompletableFuture<Void> producer = CompletableFuture.runAsync(() -> {
             for (long i = 0; i < count; i++) {
                 final long[] element = {i, ~i};
-                while (!ring.offer(element)) {
-                    Thread.onSpinWait();
+                for (int tries = 1; !ring.offer(element); tries++) {
+                    Spin.pause(tries);
                 }
             }
         });
-        final long start = System.nanoTime();
         for (long i = 0; i < count; i++) {
             long[] element = ring.poll();
-            for (int tries = 0; element == null; tries++) {
-                if (tries % 1024 == 0 && System.nanoTime() - start > TimeUnit.SECONDS.toNanos(30)) {
+            final long startNs = element == null ? System.nanoTime() : 0;
+            for (int tries = 1; element == null; tries++) {
+                if (tries % 1024 == 0 && System.nanoTime() - startNs > TimeUnit.SECONDS.toNanos(30)) {
                     throw new AssertionError("element " + i + " did not arrive; " + ring.size() + " in the ring");
                 }
-                Thread.onSpinWait();
+                Spin.pause(tries);
                 element = ring.poll();
             }
             if (element[0] != i || element[1] != ~i) {
                 throw new AssertionError("expected " + i + ", got " + element[0] + ", " + element[1]);
             }
         }
-        producer.get(10, TimeUnit.SECONDS);
+        producer.get(30, TimeUnit.SECONDS);
         assertThat(ring.isEmpty()).isTrue();
     }
 }

@@ -13,6 +13,7 @@ import io.nrt4j.NrtStatus;
 import io.nrt4j.testing.Await;
 import io.nrt4j.testing.FreePorts;
 import io.nrt4j.testing.HandClock;
+import io.nrt4j.testing.Listeners;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
@@ -342,6 +343,7 @@ class KvClientTest {
         final Socket accepted = listener.accept();
         accepted.setSoLinger(true, 0);
         accepted.close();
+        Await.until(LIMIT, "the reset", () -> Listeners.clientsOf(address.getPort()) == 0);
     }
 
     @Test

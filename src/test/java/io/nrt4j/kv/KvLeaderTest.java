@@ -16,6 +16,7 @@ import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.testing.Await;
 import io.nrt4j.testing.FreePorts;
+import io.nrt4j.testing.Stopwatch;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -57,11 +58,11 @@ class KvLeaderTest {
     }
 
     private void assertRefused(final NrtConfig config, final String... parts) {
-        final long startNs = System.nanoTime();
+        final Stopwatch watch = Stopwatch.start();
         assertThatThrownBy(() -> KvLeader.start(config).close()).isInstanceOf(NrtException.class)
             .satisfies(ex -> assertThat(((NrtException) ex).status()).isEqualTo(NrtStatus.FAILURE))
             .satisfies(ex -> assertThat(ex.getMessage()).contains(parts));
-        assertThat(Duration.ofNanos(System.nanoTime() - startNs)).isLessThan(Duration.ofSeconds(1));
+        assertThat(watch.elapsed()).isLessThan(Duration.ofSeconds(1));
     }
 
     @Test
@@ -119,12 +120,18 @@ class KvLeaderTest {
         }
     }
 
+    /** Looks at its server once: it may be gone at a second look. */
+    private static boolean servesAnother(final KvLeader leader, final long epoch) {
+        final KvServer server = leader.server();
+        return server != null && server.epoch() != epoch;
+    }
+
     @Test
     void aServerThatFailsIsStartedAnew() {
         try (KvLeader leader = start()) {
             final long epoch = set(leader.ownServer(), "k", "v", OPTIONS);
             leader.server().close();
-            Await.until(LIMIT, "another server", () -> leader.isLeader() && leader.server().epoch() != epoch);
+            Await.until(LIMIT, "another server", () -> servesAnother(leader, epoch));
             assertThat(set(leader.ownServer(), "k", "v", OPTIONS)).isNotEqualTo(epoch);
         }
     }
@@ -137,7 +144,7 @@ class KvLeaderTest {
             final long epoch = leader.server().epoch();
             Files.delete(lockFile());
             Await.until(LIMIT, "another server", () -> Files.exists(lockFile())
-                && (leader.isLeader() && leader.server().epoch() != epoch || follower.isLeader()));
+                && (servesAnother(leader, epoch) || follower.isLeader()));
             Await.until(LIMIT, "the identity", () -> Files.readString(lockFile()).contains("identity " + identity + "\n"));
             assertThat(get(leader.ownServer(), "hostname", false, OPTIONS)).startsWith(identity + "\0");
         }
@@ -314,10 +321,13 @@ class KvLeaderTest {
             }
         });
         thread.start();
-        final long startNs = System.nanoTime();
+        // Who says something is found out by that, however late it comes on a busy machine; who is silent, at the deadline.
+        final Duration limit = said == null ? Duration.ofSeconds(2) : LIMIT;
+        final Stopwatch watch = Stopwatch.start();
         try (KvLeader asking = start()) {
-            assertThatThrownBy(() -> asking.hostIdentity(deadline(Duration.ofSeconds(2)))).isInstanceOf(NrtException.class)
+            assertThatThrownBy(() -> asking.hostIdentity(deadline(limit))).isInstanceOf(NrtException.class)
                 .hasMessageContaining("127.0.0.1:" + port).hasMessageContaining(reason);
+            assertThat(watch.elapsed()).isLessThan(Duration.ofSeconds(4));
         } finally {
             over[0] = true;
             thread.join(LIMIT.toMillis());
@@ -325,7 +335,6 @@ class KvLeaderTest {
                 socket.close();
             }
         }
-        assertThat(Duration.ofNanos(System.nanoTime() - startNs)).isLessThan(Duration.ofSeconds(4));
     }
 
     @Test

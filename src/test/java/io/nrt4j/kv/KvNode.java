@@ -14,7 +14,10 @@ import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
 
-/** A process that takes part in elections as it is told on its standard input, for {@link KvElectionTest}. One answer a line. */
+/**
+ * A process that takes part in elections as it is told on its standard input, for {@link KvElectionTest}. One answer a line; those that
+ * are measured end with the instant, on the clock that all processes of a Linux machine share.
+ */
 final class KvNode {
     private static final KvOptions OPTIONS = KvOptions.DEFAULT;
 
@@ -65,7 +68,9 @@ final class KvNode {
         final String[] value = new String[1];
         try (KvClient client = KvTesting.run(KvClient.get(leaders.get(port).ownServer(), bytes(key), true, true,
             (buffer, offset, length) -> value[0] = new String(buffer, offset, length, StandardCharsets.US_ASCII), OPTIONS))) {
-            return client.isFailed() ? "failed " + client.failure() : "took " + value[0] + " " + Long.toHexString(client.serverEpoch());
+            final long nowNs = System.nanoTime();
+            return client.isFailed() ? "failed " + client.failure()
+                : "took " + value[0] + " " + Long.toHexString(client.serverEpoch()) + " " + nowNs;
         }
     }
 

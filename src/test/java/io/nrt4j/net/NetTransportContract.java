@@ -10,6 +10,8 @@ import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.NrtTensor;
 import io.nrt4j.Placement;
+import io.nrt4j.testing.Spin;
+import io.nrt4j.testing.Stopwatch;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -75,7 +77,7 @@ public abstract class NetTransportContract {
 
     /** How long a wait may take before the test fails. */
     protected Duration patience() {
-        return Duration.ofSeconds(20);
+        return Duration.ofSeconds(60);
     }
 
     /** Whether a handle of a request that was tested done is recognised as such. */
@@ -113,14 +115,14 @@ public abstract class NetTransportContract {
 
     /** Waits until the condition holds, moving all transports on. */
     protected final void await(final String what, final BooleanSupplier condition) {
-        final long start = System.nanoTime();
+        final Stopwatch watch = Stopwatch.start();
+        int rounds = 0;
         while (!condition.getAsBoolean()) {
             transports.forEach(NetTransport::progress);
-            final long elapsedMs = (System.nanoTime() - start) / 1_000_000;
-            if (elapsedMs > patience().toMillis()) {
-                throw new AssertionError("waited " + elapsedMs + " ms for " + what + "; " + transports);
+            if (watch.isOver(patience())) {
+                throw new AssertionError("waited " + patience().toMillis() + " ms for " + what + "; " + transports);
             }
-            Thread.onSpinWait();
+            Spin.pause(rounds++);
         }
     }
 

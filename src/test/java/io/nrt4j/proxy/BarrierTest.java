@@ -20,7 +20,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Barriers: in one process and over a transport, several ranks on one worker, one that leaves. */
-@Timeout(value = 30, unit = TimeUnit.SECONDS)
+@Timeout(value = 120, unit = TimeUnit.SECONDS)
 class BarrierTest {
     private final ProxyRig rig = ProxyRig.byHand();
     private final List<AutoCloseable> open = new ArrayList<>();

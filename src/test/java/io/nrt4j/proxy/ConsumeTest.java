@@ -8,12 +8,13 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.LongStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** The blocking consumer: outcomes, watchdog, limits. */
-@Timeout(value = 30, unit = TimeUnit.SECONDS)
+@Timeout(value = 120, unit = TimeUnit.SECONDS)
 class ConsumeTest {
     private final ProxyRig rig = ProxyRig.threaded().with("NEURON_RT_RANKS_PER_NETWORK_PROXY", "2");
     private final ScriptedProxy proxy = new ScriptedProxy();
@@ -45,8 +46,13 @@ class ConsumeTest {
     @Test
     void theSecondsAreCounted() {
         ProxyTasks.enqueueProxyTasks(ctx, 1);
+        final long startNs = System.nanoTime();
         assertThat(consume(Duration.ofMillis(1000), Duration.ofMillis(1100))).isEqualTo(NrtStatus.TIMEOUT);
-        assertThat(log).containsExactly("[nec_dev 5 gid 2] Timeout exceeded: Waiting on proxy task type 1: 1 sec");
+        final long seconds = TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - startNs);
+        // One second, unless the machine stood still meanwhile.
+        final List<String> possible = LongStream.rangeClosed(1, seconds)
+            .mapToObj(each -> "[nec_dev 5 gid 2] Timeout exceeded: Waiting on proxy task type 1: " + each + " sec").toList();
+        assertThat(log).isNotEmpty().isSubsetOf(possible);
     }
 
     @Test

@@ -31,7 +31,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** One queue and one worker a group, from the first communicator to the last. */
-@Timeout(value = 60, unit = TimeUnit.SECONDS)
+@Timeout(value = 200, unit = TimeUnit.SECONDS)
 class LifeCycleTest {
     private final ProxyRig rig = ProxyRig.threaded();
 

@@ -18,7 +18,7 @@ final class NccomRank implements AutoCloseable {
     static final int SLICE = 1000;
     static final int SLICES = 150;
     static final int CHUNK = SLICE * SLICES;
-    private static final Duration LIMIT = Duration.ofSeconds(30);
+    private static final Duration LIMIT = Duration.ofSeconds(90);
 
     private final int rank;
     private final int ranks;

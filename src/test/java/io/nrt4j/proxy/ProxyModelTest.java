@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Timeout;
 
 /** The registry of queues and a queue, model-checked against what they are for one thread. Workers are operations, not threads. */
 @Tag("slow")
-@Timeout(300)
+@Timeout(600)
 class ProxyModelTest {
     private static final int GID = 3;
     private static final NrtConfig CONFIG = NrtConfig.builder(Map.of(), Map.of()).build();

@@ -9,6 +9,8 @@ import io.nrt4j.net.loopback.FaultPlan;
 import io.nrt4j.net.loopback.LoopbackTransportProvider;
 import io.nrt4j.testing.Await;
 import io.nrt4j.testing.FreePorts;
+import io.nrt4j.testing.Spin;
+import io.nrt4j.testing.Stopwatch;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -119,16 +121,17 @@ final class EngineRig implements AutoCloseable {
 
     /** Tests until done. */
     static long awaitDone(final NrtAsyncSendRecv engine, final SendRecvRequest request) {
-        final long deadlineNs = System.nanoTime() + LIMIT.toNanos();
+        final Stopwatch watch = Stopwatch.start();
+        int rounds = 0;
         while (true) {
             assertThat(engine.testRequest(request)).as(engine.lastError()).isEqualTo(NrtStatus.SUCCESS);
             if (request.done()) {
                 return request.size();
             }
-            if (System.nanoTime() - deadlineNs > 0) {
+            if (watch.isOver(LIMIT)) {
                 throw new AssertionError("not done: " + request + " in " + engine);
             }
-            Thread.onSpinWait();
+            Spin.pause(rounds++);
         }
     }
 

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Timeout;
 
 /** Many communicators at once, and the proof that they are paired one to one. */
 @Tag("slow")
-@Timeout(value = 3, unit = TimeUnit.MINUTES)
+@Timeout(value = 8, unit = TimeUnit.MINUTES)
 class ManyPairsTest {
     private static final int PAIRS = 64;
     private static final int ROUNDS = 200;

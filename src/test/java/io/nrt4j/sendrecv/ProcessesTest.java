@@ -8,13 +8,15 @@ import io.nrt4j.NrtTensor;
 import io.nrt4j.testing.Await;
 import io.nrt4j.testing.ChildJvm;
 import io.nrt4j.testing.Listeners;
-import java.io.IOException;
+import io.nrt4j.testing.Stopwatch;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
@@ -28,6 +30,7 @@ class ProcessesTest {
     private static final Duration LIMIT = Duration.ofSeconds(20);
     private static final int PROCESSES = 3;
     private static final int KILLS = 5;
+    private static final long LOOK_PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(30);
 
     private final EngineRig rig = new EngineRig();
     private final List<ChildJvm> children = new ArrayList<>();
@@ -121,17 +124,17 @@ class ProcessesTest {
     void aProcessEndsWithinFiveSecondsWhateverIsInFlight(final String how, final int code) {
         final ChildJvm child = child(how, "0");
         child.awaitLine("64 in flight", LIMIT);
-        final long startNs = System.nanoTime();
+        final Stopwatch watch = Stopwatch.start();
         if (how.equals("term")) {
             child.terminate();
         }
         assertThat(child.exitCode(LIMIT)).isEqualTo(code);
-        assertThat(Duration.ofNanos(System.nanoTime() - startNs)).isLessThan(Duration.ofSeconds(5));
+        assertThat(watch.elapsed()).isLessThan(Duration.ofSeconds(5));
     }
 
     /** Three processes connect pairs without a pause; the one that serves the store is killed, and replaced, again and again. */
     @Test
-    void whenTheLeaderIsKilledTheOthersGoOnConnectingWithinASecond() throws IOException {
+    void whenTheLeaderIsKilledTheOthersGoOnConnectingWithinASecond() {
         final List<ChildJvm> running = new ArrayList<>();
         for (int i = 0; i < PROCESSES; i++) {
             running.add(rounds(i));
@@ -140,18 +143,21 @@ class ProcessesTest {
             final ChildJvm leader = leader(running);
             running.remove(leader);
             leader.kill();
-            final long killedNs = System.nanoTime();
+            final Stopwatch watch = Stopwatch.start();
             for (final ChildJvm survivor : running) {
                 Await.until(LIMIT, () -> survivor.lines().toString(), () -> {
+                    // What counts are the children's own times: they need the processors more than this look does.
+                    LockSupport.parkNanos(LOOK_PAUSE_NS);
                     assertThat(Listeners.on(rig.port()).size()).as("listeners").isLessThanOrEqualTo(1);
-                    return firstBegunAfter(survivor, killedNs) != null;
+                    return firstBegunAfter(survivor, watch.startNs()) != null;
                 });
             }
             for (final ChildJvm survivor : running) {
-                final Duration took = Duration.ofNanos(firstBegunAfter(survivor, killedNs)[2] - killedNs);
+                final Duration took = watch.elapsedUntil(firstBegunAfter(survivor, watch.startNs())[2]);
+                System.out.println("kill " + kill + " of the server's process: a new pair " + took.toMillis() + " ms after");
                 assertThat(took).as("kill %s: a new pair in process %s", kill, survivor.pid()).isLessThan(Duration.ofSeconds(1));
             }
-            assertThat(Listeners.on(rig.port())).as("listeners on port %s", rig.port()).hasSize(1);
+            assertThat(leader(running)).as("who serves now").isIn(running);
             assertThat(leader.exitCode(LIMIT)).isEqualTo(137);
             running.add(rounds(PROCESSES + kill));
         }
@@ -163,16 +169,20 @@ class ProcessesTest {
         return child;
     }
 
-    /** The process of which the one listener is. */
-    private ChildJvm leader(final List<ChildJvm> running) throws IOException {
-        final Set<String> listeners = Listeners.on(rig.port());
-        assertThat(listeners).hasSize(1);
-        for (final ChildJvm child : running) {
-            if (Listeners.isOf(child.pid(), listeners.iterator().next())) {
-                return child;
+    /** The process of which the one listener is; there is none for an instant when an instance that served begins anew. */
+    private ChildJvm leader(final List<ChildJvm> running) {
+        final ChildJvm[] leader = new ChildJvm[1];
+        Await.until(LIMIT, () -> "no child listens on port " + rig.port(), () -> {
+            final Set<String> listeners = Listeners.on(rig.port());
+            assertThat(listeners.size()).as("listeners").isLessThanOrEqualTo(1);
+            for (final ChildJvm child : running) {
+                if (!listeners.isEmpty() && Listeners.isOf(child.pid(), listeners.iterator().next())) {
+                    leader[0] = child;
+                }
             }
-        }
-        throw new AssertionError("no child listens on port " + rig.port());
+            return leader[0] != null;
+        });
+        return leader[0];
     }
 
     /** Number, begin and end of the first pair that a process began after an instant and connected; null if there is none. */

@@ -9,6 +9,7 @@ import io.nrt4j.concurrent.NanoClock;
 import io.nrt4j.net.loopback.FaultPlan;
 import io.nrt4j.net.loopback.FaultPlan.Operation;
 import io.nrt4j.testing.Await;
+import io.nrt4j.testing.Spin;
 import java.time.Duration;
 import java.util.SplittableRandom;
 import java.util.concurrent.ExecutorService;
@@ -46,11 +47,11 @@ class TaskSignalTest {
 
         void await(final int wanted, final Object what) {
             final long deadlineNs = System.nanoTime() + ROUND_LIMIT.toNanos();
-            while (value < wanted) {
+            for (int spins = 0; value < wanted; spins++) {
                 if (System.nanoTime() - deadlineNs > 0) {
                     throw new AssertionError("a wake-up was lost in round " + wanted + ": " + what);
                 }
-                Thread.onSpinWait();
+                Spin.pause(spins);
             }
         }
     }

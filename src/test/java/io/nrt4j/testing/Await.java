@@ -5,7 +5,10 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 
-/** Waits on a condition, never longer than it is told, and says what it saw when the condition did not come. */
+/**
+ * Waits on a condition, never longer than it is told, and says what it saw when the condition did not come. Limits are of the time in
+ * which the machine ran, see {@link Stopwatch}, and the condition is asked once more after the limit.
+ */
 public final class Await {
     private static final long PAUSE_NS = 1_000_000;
 
@@ -20,12 +23,13 @@ public final class Await {
      * @param condition   polled about once a millisecond.
      */
     public static void until(final Duration limit, final Supplier<String> description, final Callable<Boolean> condition) {
-        final long startNs = System.nanoTime();
+        final Stopwatch watch = Stopwatch.start();
         while (true) {
+            final boolean late = watch.isOver(limit);
             if (call(condition)) {
                 return;
             }
-            if (System.nanoTime() - startNs > limit.toNanos()) {
+            if (late) {
                 throw new AssertionError("not within " + limit.toMillis() + " ms: " + description.get());
             }
             if (Thread.currentThread().isInterrupted()) {
@@ -53,13 +57,14 @@ public final class Await {
      * @param assertion run until it does not throw; its last failure is rethrown at the limit.
      */
     public static void untilAsserted(final Duration limit, final Runnable assertion) {
-        final long startNs = System.nanoTime();
+        final Stopwatch watch = Stopwatch.start();
         while (true) {
+            final boolean late = watch.isOver(limit);
             try {
                 assertion.run();
                 return;
             } catch (final AssertionError ex) {
-                if (System.nanoTime() - startNs > limit.toNanos()) {
+                if (late) {
                     throw ex;
                 }
                 LockSupport.parkNanos(PAUSE_NS);

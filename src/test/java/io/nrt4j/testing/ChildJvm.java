@@ -5,12 +5,14 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.io.Writer;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
+import java.util.stream.Stream;
 
 /**
  * A small JVM of its own with the test class path, for tests about processes: started, talked to by lines, stopped by signals.
@@ -223,9 +225,26 @@ public final class ChildJvm implements AutoCloseable {
         process.destroy();
     }
 
-    /** Sends SIGSTOP: the process stands still with all its sockets open. */
+    /** Sends SIGSTOP: when this returns, each of the process's threads stands still; its sockets stay open. */
     public void freeze() {
         signal("STOP");
+        // A thread that waits for a processor may take its turn before the signal is seen.
+        Await.until(Duration.ofSeconds(60), () -> "not all threads stand still; " + describe(), this::standsStill);
+    }
+
+    private boolean standsStill() throws IOException {
+        try (Stream<Path> tasks = Files.list(Path.of("/proc/" + pid() + "/task"))) {
+            return tasks.allMatch(ChildJvm::isStopped);
+        }
+    }
+
+    private static boolean isStopped(final Path task) {
+        try {
+            final String stat = Files.readString(task.resolve("stat"), StandardCharsets.ISO_8859_1);
+            return stat.charAt(stat.lastIndexOf(')') + 2) == 'T';
+        } catch (final IOException ex) {
+            return !Files.exists(task); // ended meanwhile
+        }
     }
 
     /** Sends SIGCONT. */
@@ -248,9 +267,9 @@ public final class ChildJvm implements AutoCloseable {
     }
 
     /**
-     * Waits for the child's end.
+     * Waits for the child's end, and for the end of its output: {@link #lines()} has all of it afterwards.
      *
-     * @param limit longest wait.
+     * @param limit longest wait for each.
      * @return its exit code; 137 after SIGKILL, 143 after SIGTERM.
      */
     public int exitCode(final Duration limit) {
@@ -258,6 +277,7 @@ public final class ChildJvm implements AutoCloseable {
             if (!process.waitFor(limit.toMillis(), TimeUnit.MILLISECONDS)) {
                 throw new AssertionError("still running after " + limit.toMillis() + " ms; " + describe());
             }
+            reader.join(limit.toMillis());
             return process.exitValue();
         } catch (final InterruptedException ex) {
             Thread.currentThread().interrupt();

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 class ChildJvmTest {
     private static final Duration LIMIT = Duration.ofSeconds(30);
 
-    /** Echoes lines; "exit n" ends it. */
+    /** Echoes lines; "echo n" n times, "exit n" ends it. */
     static final class Echo {
         private Echo() {
         }
@@ -26,7 +26,9 @@ class ChildJvmTest {
                 if (line.startsWith("exit ")) {
                     System.exit(Integer.parseInt(line.substring(5)));
                 }
-                System.out.println("echo " + line);
+                for (int i = line.startsWith("echo ") ? Integer.parseInt(line.substring(5)) : 1; i > 0; i--) {
+                    System.out.println("echo " + line);
+                }
             }
         }
     }
@@ -43,6 +45,17 @@ class ChildJvmTest {
             assertThat(child.awaitLine("echo", LIMIT)).isEqualTo("echo one");
             child.send("exit 7");
             assertThat(child.exitCode(LIMIT)).isEqualTo(7);
+        }
+    }
+
+    /** The process may be gone before its last lines are read. */
+    @Test
+    void whoeverHasTheExitCodeHasAllThatItSaid() {
+        try (ChildJvm child = ChildJvm.start(Echo.class)) {
+            child.send("echo 50000");
+            child.send("exit 3");
+            assertThat(child.exitCode(LIMIT)).isEqualTo(3);
+            assertThat(child.lines()).hasSize(50_001);
         }
     }
 

@@ -24,9 +24,9 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Collectives with a process for each rank, over libfabric where it is installed. */
 @Tag("slow")
-@Timeout(value = 180, unit = TimeUnit.SECONDS)
+@Timeout(value = 400, unit = TimeUnit.SECONDS)
 class CollectiveProcessesTest {
-    private static final Duration LIMIT = Duration.ofSeconds(90);
+    private static final Duration LIMIT = Duration.ofSeconds(180);
     private static final int RANKS = 4;
 
     @TempDir
@@ -66,7 +66,7 @@ class CollectiveProcessesTest {
 
     @Test
     void fourProcessesGatherAndReduce() throws Exception {
-        start(file(1_000_003), "-i", "5", "--timeout", "60");
+        start(file(1_000_003), "-i", "5", "--timeout", "150");
         for (final ChildJvm child : children) {
             assertThat(child.exitCode(LIMIT)).as(() -> child.lines().toString()).isZero();
             assertThat(child.lines()).anyMatch(line -> line.startsWith("all-gather: 4 ranks") && line.endsWith("every byte right"))

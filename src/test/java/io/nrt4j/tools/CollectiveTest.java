@@ -10,6 +10,7 @@ import io.nrt4j.net.loopback.FaultPlan;
 import io.nrt4j.net.loopback.FaultPlan.Operation;
 import io.nrt4j.net.loopback.LoopbackTransport;
 import io.nrt4j.proxy.SharedProxyQueues;
+import io.nrt4j.testing.Stopwatch;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -27,9 +28,9 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Collectives over loopback, all ranks in one process, driven by the proxy driver alone; every byte is checked by the command. */
-@Timeout(value = 60, unit = TimeUnit.SECONDS)
+@Timeout(value = 200, unit = TimeUnit.SECONDS)
 class CollectiveTest {
-    private static final Duration LIMIT = Duration.ofSeconds(20);
+    private static final Duration LIMIT = Duration.ofSeconds(60);
 
     @TempDir
     private Path folder;
@@ -160,9 +161,9 @@ class CollectiveTest {
         final SharedProxyQueues registry = new SharedProxyQueues();
         final FaultPlan[] plans = plans(4);
         plans[2].fail(Operation.ISEND, 3, "the third slice");
-        final long startNs = System.nanoTime();
+        final Stopwatch watch = Stopwatch.start();
         final Throwable failure = catchThrowable(() -> job(kind, 40_000, 1, registry, plans).runAll());
-        assertThat(System.nanoTime() - startNs).as("well before any time limit").isLessThan(TimeUnit.SECONDS.toNanos(10));
+        assertThat(watch.elapsed()).as("well before any time limit").isLessThan(Duration.ofSeconds(10));
         assertThat(failure).isInstanceOf(NrtException.class);
         assertThat(failure.getSuppressed()).as("the three other ranks").hasSize(3);
         final String all = failure.getMessage() + Arrays.toString(failure.getSuppressed());

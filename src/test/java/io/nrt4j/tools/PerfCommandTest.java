@@ -8,15 +8,18 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** {@code nrt4j perf}, both ends in this JVM. */
-@Timeout(60)
+@Timeout(200)
 class PerfCommandTest {
     private static double value(final String json, final String key) {
         final Matcher found = Pattern.compile("\"" + key + "\":([0-9.]+)[,}]").matcher(json);
@@ -98,6 +101,24 @@ class PerfCommandTest {
         assertThat(run.exitCode()).isEqualTo(1);
         assertThat(run.err()).contains("nothing moved for 1").contains("CONNECTED");
         assertThat(Duration.ofNanos(System.nanoTime() - startNs)).isLessThan(Duration.ofSeconds(20));
+    }
+
+    /** The limit is of what does not move, and nothing is told while a measurement runs. */
+    @Test
+    @Tag("slow")
+    void aMeasurementMayTakeLongerThanTheTimeLimit() {
+        final FaultPlan plan = new FaultPlan();
+        plan.onPost((operation, comm, address, lengthBytes) -> {
+            if (operation == FaultPlan.Operation.ISEND && lengthBytes == 8) {
+                LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(300));
+            }
+        });
+        final CommandRun run = CommandRun.of(config -> new NrtAsyncSendRecv(config, new WrappedLoopback(plan, -1)),
+            "perf", "--self", "--json", "--timeout", "5", "--latency", "8,16", "--iterations", "10", "--warm-up", "0");
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        final List<String> lines = run.out().lines().toList();
+        assertThat(lines).hasSize(2);
+        assertThat(10 * value(lines.get(0), "min_us")).as("least time of the first").isGreaterThan(2_500_000);
     }
 
     @Test

@@ -23,9 +23,9 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Two network namespaces that a pair of virtual interfaces joins play two hosts: no address of one is an address of the other. */
 @Tag("slow")
-@Timeout(120)
+@Timeout(400)
 class TwoHostsTransferTest {
-    private static final Duration LIMIT = Duration.ofSeconds(90);
+    private static final Duration LIMIT = Duration.ofSeconds(180);
     private static final String IP_A = "10.231.17.1";
     private static final String IP_B = "10.231.17.2";
     private static final String PORT = "21645";

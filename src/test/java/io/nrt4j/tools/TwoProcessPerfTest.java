@@ -15,9 +15,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** {@code nrt4j perf} between two processes over libfabric. */
 @Tag("slow")
-@Timeout(120)
+@Timeout(400)
 class TwoProcessPerfTest {
-    private static final Duration LIMIT = Duration.ofSeconds(60);
+    private static final Duration LIMIT = Duration.ofSeconds(120);
 
     @TempDir
     private Path temp;
@@ -49,7 +49,8 @@ class TwoProcessPerfTest {
     @ValueSource(strings = {"listener", "caller"})
     void whenOneEndIsKilledTheOtherEndsInSeconds(final String killed) {
         try (TwoEnds ends = TwoEnds.start("tcp;ofi_rxm", temp, "perf", List.of(),
-            List.of("--json", "--latency", "8,4M", "--iterations", "50000", "--warm-up", "0"))) {
+            List.of("--json", "--latency", "8,16M", "--iterations", "2000", "--warm-up", "0"))) {
+            // The first measurement is short even where many share the processors, the second long even where nobody does.
             ends.caller().awaitLine("{", LIMIT);
             (killed.equals("listener") ? ends.listener() : ends.caller()).kill();
             final var survivor = killed.equals("listener") ? ends.caller() : ends.listener();

@@ -6,13 +6,15 @@ import io.nrt4j.NrtException;
 import io.nrt4j.NrtTensor;
 import io.nrt4j.Placement;
 import io.nrt4j.net.NetTransport;
+import io.nrt4j.testing.Spin;
+import io.nrt4j.testing.Stopwatch;
 import java.time.Duration;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Assumptions;
 
 /** Two transports of one JVM, as if they were two processes, and helpers to drive them. */
 final class FabricPair implements AutoCloseable {
-    static final Duration LIMIT = Duration.ofSeconds(20);
+    static final Duration LIMIT = Duration.ofSeconds(60);
 
     final LibfabricTransport left;
     final LibfabricTransport right;
@@ -65,12 +67,13 @@ final class FabricPair implements AutoCloseable {
     }
 
     static void await(final Object what, final BooleanSupplier condition) {
-        final long deadlineNs = System.nanoTime() + LIMIT.toNanos();
+        final Stopwatch watch = Stopwatch.start();
+        int rounds = 0;
         while (!condition.getAsBoolean()) {
-            if (System.nanoTime() - deadlineNs >= 0) {
+            if (watch.isOver(LIMIT)) {
                 throw new AssertionError("not within " + LIMIT + ": " + what);
             }
-            Thread.onSpinWait();
+            Spin.pause(rounds++);
         }
     }
 

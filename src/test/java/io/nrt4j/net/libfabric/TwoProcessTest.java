@@ -8,6 +8,7 @@ import io.nrt4j.NrtStatus;
 import io.nrt4j.NrtTensor;
 import io.nrt4j.net.NetTransport;
 import io.nrt4j.testing.ChildJvm;
+import io.nrt4j.testing.Stopwatch;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -25,7 +26,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Tag("slow")
 class TwoProcessTest {
     private static final int MIB = 1 << 20;
-    private static final Duration LIMIT = Duration.ofSeconds(30);
+    private static final Duration LIMIT = Duration.ofSeconds(60);
 
     @BeforeAll
     static void libfabricIsThere() {
@@ -39,7 +40,7 @@ class TwoProcessTest {
 
     @ParameterizedTest
     @CsvSource({"tcp;ofi_rxm,true", "tcp;ofi_rxm,false", "shm,true", "shm,false", "sockets,true", "sockets,false"})
-    @Timeout(120)
+    @Timeout(300)
     void aKilledPeerFailsAllItsRequestsAndNoOthers(final String provider, final boolean sending) {
         try (LibfabricTransport transport = new LibfabricTransport(FabricPair.config(provider));
             LibfabricTransport other = new LibfabricTransport(FabricPair.config(provider));
@@ -53,7 +54,7 @@ class TwoProcessTest {
                 transport.progress();
             }
             child.kill();
-            final long start = System.nanoTime();
+            final Stopwatch watch = Stopwatch.start();
             int failed = 0;
             while (!requests.isEmpty()) {
                 for (int i = requests.size() - 1; i >= 0; i--) {
@@ -67,8 +68,7 @@ class TwoProcessTest {
                     }
                     requests.remove(i);
                 }
-                assertThat(Duration.ofNanos(System.nanoTime() - start)).as("%d requests left", requests.size())
-                    .isLessThan(Duration.ofSeconds(2));
+                assertThat(watch.isOver(Duration.ofSeconds(2))).as("%d requests left after 2 s", requests.size()).isFalse();
             }
             assertThat(failed).isGreaterThanOrEqualTo(112);
             try (NrtTensor small = NrtTensor.allocate(MIB); NrtTensor target = NrtTensor.allocate(MIB)) {
@@ -86,7 +86,7 @@ class TwoProcessTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"tcp;ofi_rxm", "shm", "sockets"})
-    @Timeout(150)
+    @Timeout(300)
     void aPeerThatStandsStillFailsNothing(final String provider) {
         final long stillNs = Duration.ofSeconds(Long.getLong("nrt4j.test.standstillSeconds", 4)).toNanos();
         final int count = 32;
@@ -130,7 +130,7 @@ class TwoProcessTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"tcp;ofi_rxm", "shm"})
-    @Timeout(120)
+    @Timeout(300)
     void requestsToAKilledPeerThatNobodyTestsKeepNobodyAwake(final String provider) {
         final int length = 16 * MIB;
         try (LibfabricTransport transport = new LibfabricTransport(FabricPair.config(provider));
@@ -151,7 +151,7 @@ class TwoProcessTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"tcp;ofi_rxm", "sockets"})
-    @Timeout(120)
+    @Timeout(300)
     void closingTowardsAPeerThatStandsStillIsBoundedAndTellsWhoseMemoryIsNotOurs(final String provider) {
         final int count = 16;
         final int length = 64 * MIB;
@@ -167,10 +167,10 @@ class TwoProcessTest {
                 channel.post(0, length); // its receive is announced, so the provider has it
             }
             assertThat(transport.engine().operations(OpTable.DIRECT_SEND)).isPositive();
-            final long start = System.nanoTime();
+            final Stopwatch watch = Stopwatch.start();
             assertThatThrownBy(() -> transport.closeSend(channel.comm())).isInstanceOfSatisfying(NrtException.class,
                 ex -> assertThat(ex.status()).isEqualTo(NrtStatus.TIMEOUT)).hasMessageContaining("stands still");
-            assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(10));
+            assertThat(watch.elapsed()).isLessThan(Duration.ofSeconds(10));
             transport.closeSend(channel.comm()); // closed all the same
             child.thaw();
         }
@@ -276,7 +276,7 @@ class TwoProcessTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"tcp;ofi_rxm", "shm"})
-    @Timeout(120)
+    @Timeout(300)
     void checkedJniFindsNothing(final String provider) {
         final List<String> checked = List.of("-Xcheck:jni", "-Xmx256m");
         try (LibfabricTransport transport = new LibfabricTransport(FabricPair.config(provider));

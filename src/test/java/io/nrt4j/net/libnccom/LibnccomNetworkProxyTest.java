@@ -31,7 +31,7 @@ import org.junit.jupiter.api.extension.ExtendWith;
 
 /** The seam over the stand-in, ticked by hand: rank 0 sends, rank 1 receives. */
 @ExtendWith(StandInGuard.class)
-@Timeout(value = 30, unit = TimeUnit.SECONDS)
+@Timeout(value = 120, unit = TimeUnit.SECONDS)
 class LibnccomNetworkProxyTest {
     private static final Duration LIMIT = Duration.ofSeconds(20);
     private static final NetSrcAddr[] NO_SENDS = {};

@@ -21,7 +21,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** What this transport does beyond the contract. */
 @ExtendWith(StandInGuard.class)
-@Timeout(value = 30, unit = TimeUnit.SECONDS)
+@Timeout(value = 120, unit = TimeUnit.SECONDS)
 class LibnccomTransportTest {
     private static NetTransport open() {
         return new LibnccomProvider().create(NccomStandIn.config().build());

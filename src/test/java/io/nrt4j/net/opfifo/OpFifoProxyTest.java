@@ -26,7 +26,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** The op-FIFO over loopback, ticked by hand: rank 0 sends, rank 1 receives. */
-@Timeout(value = 30, unit = TimeUnit.SECONDS)
+@Timeout(value = 120, unit = TimeUnit.SECONDS)
 class OpFifoProxyTest {
     private static final NetSrcAddr[] NO_SENDS = {};
     private static final NetDestAddr[] NO_RECEIVES = {};
