@@ -185,9 +185,8 @@ class TwoProcessTest {
         try (LibfabricTransport transport = new LibfabricTransport(FabricPair.config("tcp;ofi_rxm"));
             ChildJvm child = child("tcp;ofi_rxm");
             NrtTensor tensor = NrtTensor.allocate(length)) {
-            child.awaitLine("ready", LIMIT);
-            final Channel channel = receiveFrom(transport, child);
-            final long request = channel.post(tensor, FabricPair.register(transport, channel.comm(), tensor), 0, length);
+            final ChildChannel channel = ChildChannel.open(transport, child, false, tensor);
+            final long request = channel.post(0, length);
             child.send("send 1 " + length);
             FabricPair.await("the first of it", () -> {
                 assertThat(transport.test(request)).isEqualTo(NetTransport.PENDING);
