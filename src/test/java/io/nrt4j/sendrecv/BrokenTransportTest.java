@@ -115,11 +115,14 @@ class BrokenTransportTest {
     /** Nobody counts uses of a wrapped buffer but us: it stays only as long as something refers to it. */
     @Test
     void aWrappedBufferThatCannotBeTakenBackIsNeverCollected() {
-        final WeakReference<ByteBuffer> kept = receiveAndClose(2, () -> {
+        final NrtAsyncSendRecv a = rig.initialised(0);
+        final NrtAsyncSendRecv b = hookedEngine(1); // keeps the transport open
+        final WeakReference<ByteBuffer> kept = receiveAndClose(a, b, 2, () -> {
             throw new NrtException(NrtStatus.TIMEOUT, "the peer stands still");
         });
-        final WeakReference<ByteBuffer> takenBack = receiveAndClose(3, () -> { });
-        rig.close(); // no engine refers to anything any more
+        final WeakReference<ByteBuffer> takenBack = receiveAndClose(a, b, 3, () -> { });
+        a.close();
+        b.close(); // no engine refers to anything any more
         Await.until(EngineRig.LIMIT, "the garbage collector to find a buffer that was taken back", () -> {
             System.gc();
             return takenBack.get() == null;
@@ -127,9 +130,9 @@ class BrokenTransportTest {
         assertThat(kept.get()).as("a buffer that the transport may still write to").isNotNull();
     }
 
-    private WeakReference<ByteBuffer> receiveAndClose(final int lnc, final HookedTransport.Hook closing) {
-        final NrtAsyncSendRecv a = rig.initialised(0);
-        final NrtAsyncSendRecv b = hookedEngine(lnc);
+    private WeakReference<ByteBuffer> receiveAndClose(
+        final NrtAsyncSendRecv a, final NrtAsyncSendRecv b, final int lnc, final HookedTransport.Hook closing) {
+        EngineRig.init(b, lnc);
         final EngineRig.Pair pair = EngineRig.connect(a, 0, b, lnc);
         final ByteBuffer buffer = ByteBuffer.allocateDirect(64);
         final NrtTensor wrapped = NrtTensor.wrap(buffer);
