@@ -35,9 +35,9 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Threads: every function may be called by any thread, different LNCs, communicators and requests at the same time; one
  * request is tested by one thread at a time. Each LNC has one daemon service thread, which connects and registers memory;
- * posting and testing happen on the caller's thread and never wait for a peer. They allocate nothing, but when they have to wait for
- * a lock that another thread holds for a moment (a queue node of the lock's), and for the text of a failure. Per communicator, requests that one
- * thread posts are matched in the order in which it posted them.
+ * posting and testing happen on the caller's thread and never wait for a peer. They allocate nothing but the text of a failure, and
+ * what a lock needs when another thread holds it at that moment. Per communicator, requests that one thread posts are matched in the
+ * order in which it posted them.
  *
  * <p>Per-LNC state is, as in the original, three arrays of 128: contexts (written under the init lock, read by every call),
  * statuses (under the init lock) and init locks.
@@ -118,8 +118,7 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
 
     /**
      * Initialises an LNC: starts its service thread, sets up its flush buffer, and, for the first one, finds or starts this
-     * host's key-value server. Its waits, for the server's answer and for the connection of the flush buffer, end at the configured
-     * init time limit; making the transport takes as long as the provider takes. Ports {@code nrt_async_sendrecv_init}.
+     * host's key-value server. Bounded by the configured init time limit. Ports {@code nrt_async_sendrecv_init}.
      *
      * @param lnc 0 to 127.
      * @return SUCCESS; FAILURE when the LNC is out of range or initialised already, when its last close failed, when a gate is

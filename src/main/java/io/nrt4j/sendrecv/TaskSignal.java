@@ -20,9 +20,10 @@ import java.util.function.BooleanSupplier;
  * <p>Threads: {@code taskN} is raised by producers under the lock and lowered by the service thread. {@code fresh} and
  * {@code shutdown} are read and written under the lock, under which the service thread re-checks all of them, and says in
  * {@code sleeper} that it is about to park. So who wakes it either was there first, and is seen by this check, or comes
- * later, sees the sleeper, and unparks it; an unpark before the park lets the park return at once. No wake-up can be lost. One that comes
- * when the thread is awake again ends a later park for nothing, which is harmless: it looks again. {@code asleep} is written by the service thread under the lock before it asks the transport one
- * last time, and read by a poster after its request is in the transport: one of the two sees the other.
+ * later, sees the sleeper, and unparks it; an unpark before the park lets the park return at once. No wake-up can be lost. One that
+ * comes when the thread is awake again ends a later park for nothing, which is harmless: it looks again. {@code asleep} is
+ * written by the service thread under the lock before it asks the transport one last time, and read by a poster after its
+ * request is in the transport: one of the two sees the other.
  *
  * <p>Ports {@code task_mutex}, {@code task_cv}, {@code task_n} and {@code service_thread_shutdown_signal} of
  * {@code async_sr_context}.

@@ -3,9 +3,9 @@ package io.nrt4j.kv;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nrt4j.NrtConfig;
+import io.nrt4j.testing.BareHosts;
 import io.nrt4j.testing.ChildJvm;
 import io.nrt4j.testing.FreePorts;
-import io.nrt4j.testing.TwoHosts;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -47,7 +47,7 @@ class KvHostsTest {
     @Test
     @Tag("slow")
     void aHostThatCannotBeReachedYetIsTriedUntilItCan() {
-        try (TwoHosts hosts = TwoHosts.assume(); ChildJvm client = get(hosts.on(0), IP_B)) {
+        try (BareHosts hosts = BareHosts.assume(); ChildJvm client = get(hosts.on(0), IP_B)) {
             client.awaitLine("no network", line -> line.matches("waits: .*[Nn]etwork is unreachable.*"), LIMIT);
             hosts.run(0, "ip addr add " + IP_A + "/24 dev " + hosts.link(0));
             hosts.run(0, "ip link set " + hosts.link(0) + " up");
@@ -67,7 +67,7 @@ class KvHostsTest {
     @Test
     @Tag("slow")
     void byDefaultHostsAreReachedByBothFamilies() {
-        try (TwoHosts hosts = TwoHosts.assume()) {
+        try (BareHosts hosts = BareHosts.assume()) {
             for (int host = 0; host < 2; host++) {
                 hosts.run(host, "ip addr add " + (host == 0 ? IP_A : IP_B) + "/24 dev " + hosts.link(host));
                 hosts.run(host, "ip link set " + hosts.link(host) + " up");
@@ -87,7 +87,7 @@ class KvHostsTest {
     @Test
     @Tag("slow")
     void whereIpv6IsSwitchedOffTheDefaultStillServes() {
-        try (TwoHosts hosts = TwoHosts.assume()) {
+        try (BareHosts hosts = BareHosts.assume()) {
             hosts.run(0, "sysctl -q -w net.ipv6.conf.all.disable_ipv6=1");
             try (ChildJvm server = serve(hosts.on(0), PORT); ChildJvm client = get(hosts.on(0), "127.0.0.1")) {
                 client.awaitLine(GOT, LIMIT);

@@ -72,7 +72,8 @@ class ErrorTextTest {
         clock.advance(4321, TimeUnit.MILLISECONDS);
         plan.fail(Operation.TEST, 1, "the peer ended");
         assertThat(b.testRequest(request)).isEqualTo(NrtStatus.FAILURE);
-        assertThat(b.lastError()).isEqualTo("testRequest: " + RECV + "failed in OFI_POSTED after 4321 ms: loopback test (planned fault): the peer ended");
+        assertThat(b.lastError()).isEqualTo("testRequest: " + RECV
+            + "failed in OFI_POSTED after 4321 ms: loopback test (planned fault): the peer ended");
     }
 
     @Test
@@ -83,7 +84,8 @@ class ErrorTextTest {
         clock.advance(7, TimeUnit.MILLISECONDS);
         tick();
         assertThat(b.testRequest(request)).isEqualTo(NrtStatus.FAILURE);
-        assertThat(b.lastError()).isEqualTo("testRequest: " + RECV + "failed in ERROR after 7 ms: loopback regMr (planned fault): not enough pinned memory");
+        assertThat(b.lastError()).isEqualTo("testRequest: " + RECV
+            + "failed in ERROR after 7 ms: loopback regMr (planned fault): not enough pinned memory");
     }
 
     @ParameterizedTest

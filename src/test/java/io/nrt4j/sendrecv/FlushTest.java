@@ -124,7 +124,8 @@ class FlushTest {
         }
         final LockedNet net = new LockedNet(hooked.create(null), 0);
         assertThatThrownBy(() -> FlushFence.open(net, 0, System.nanoTime() + PLENTY_NS))
-            .isInstanceOf(NrtException.class).hasMessageContaining("flush buffer of lnc 0").hasMessageContaining("no memory can be registered")
+            .isInstanceOf(NrtException.class).hasMessageContaining("flush buffer of lnc 0")
+            .hasMessageContaining("no memory can be registered")
             .satisfies(ex -> assertThat(((NrtException) ex).status()).isEqualTo(NrtStatus.RESOURCE))
             .satisfies(ex -> assertThat(ex.getSuppressed()).extracting(Throwable::getMessage).contains("no closeSend"));
         assertThat(hooked.real().openComms()).as("the receiving end is closed").isEqualTo(1);

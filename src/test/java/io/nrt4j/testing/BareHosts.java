@@ -11,11 +11,11 @@ import org.junit.jupiter.api.Assumptions;
  * Two network namespaces that a pair of virtual interfaces joins play two hosts. Nothing has an address yet, and everything but the
  * loopback interfaces is down. Removed by {@link #close()}.
  */
-public final class TwoHosts implements AutoCloseable {
+public final class BareHosts implements AutoCloseable {
     private final List<List<String>> undo = new ArrayList<>();
     private final String suffix = Long.toString(ProcessHandle.current().pid(), Character.MAX_RADIX);
 
-    private TwoHosts() {
+    private BareHosts() {
     }
 
     /**
@@ -23,8 +23,8 @@ public final class TwoHosts implements AutoCloseable {
      *
      * @return to be closed.
      */
-    public static TwoHosts assume() {
-        final TwoHosts hosts = new TwoHosts();
+    public static BareHosts assume() {
+        final BareHosts hosts = new BareHosts();
         final String refusal = hosts.firstRefusal();
         if (refusal != null) {
             hosts.close();
