@@ -212,7 +212,7 @@ public final class NrtConfig {
     /**
      * Address that the key-value server listens on.
      *
-     * @return an IPv4 or IPv6 literal.
+     * @return an IPv4 or IPv6 literal; {@code ::} is every address of both kinds, {@code 0.0.0.0} every IPv4 address.
      */
     public String kvBindAddress() {
         return text(NrtSetting.KV_BIND_ADDRESS);

@@ -37,7 +37,7 @@ public enum NrtSetting {
     /** Time that init has to find or start this host's key-value server and to set up the flush buffer. */
     INIT_TIMEOUT_MS("NRT4J_INIT_TIMEOUT_MS", "nrt4j.initTimeoutMs", "10000", SettingParser.POSITIVE_MILLIS),
     /** Address that the key-value server listens on; it must be reachable for peers. */
-    KV_BIND_ADDRESS("NRT4J_KV_BIND_ADDRESS", "nrt4j.kv.bindAddress", "0.0.0.0", SettingParser.IP_LITERAL),
+    KV_BIND_ADDRESS("NRT4J_KV_BIND_ADDRESS", "nrt4j.kv.bindAddress", "::", SettingParser.IP_LITERAL),
     /** Shared secret of a job: frames without a right HMAC-SHA256 are refused. Empty is off. */
     KV_SECRET("NRT4J_KV_SECRET", "nrt4j.kv.secret", "", SettingParser.ANY),
     /** Folder of the lock file that elects the key-value server among the processes of a user. */

@@ -96,7 +96,7 @@ class NrtConfigTest {
         assertThat(config.flushTimeout()).isEqualTo(Duration.ofSeconds(30));
         assertThat(config.closeTimeout()).isEqualTo(Duration.ofSeconds(5));
         assertThat(config.initTimeout()).isPositive();
-        assertThat(config.kvBindAddress()).isEqualTo("0.0.0.0");
+        assertThat(config.kvBindAddress()).isEqualTo("::");
         assertThat(config.kvSecret()).isEmpty();
         assertThat(config.kvLockDirectory()).isEqualTo(Path.of(System.getProperty("java.io.tmpdir")));
         assertThat(config.hostName()).isNotBlank();

@@ -4,7 +4,6 @@ import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.concurrent.NanoClock;
 import java.io.IOException;
-import java.net.ConnectException;
 import java.net.InetSocketAddress;
 import java.net.SocketException;
 import java.net.StandardSocketOptions;
@@ -24,14 +23,15 @@ import org.slf4j.LoggerFactory;
  * <pre>
  *     INIT ──connect──▶ CONNECTING ──▶ SENDING ──▶ RECEIVING ──▶ CLOSING (completed)
  *      ▲ ▲                  │           ▲  │           │ │
- *      │ └──── refused ─────┘           │  │           │ │
+ *      │ └─ not reachable ──┘           │  │           │ │
  *      │                                └──┼─NOT_FOUND─┘ │      any ──▶ FAILED
  *      └───────────── cut ─────────────────┴─────────────┘
  * </pre>
  *
- * <p>{@link #step()} makes at most one socket operation. The ways back (refused, cut, not found) are taken after a pause that grows
- * from 100 µs to 10 ms; until it is over a step makes no system call. The client has no time limit of its own: its owner has, and
- * {@link #describe()} says what to write when it passes.
+ * <p>{@link #step()} makes at most one socket operation. The ways back (not reachable, cut or silent, not found) are taken after a
+ * pause that grows from 100 µs to 10 ms; until it is over a step makes no system call. Only connections that are cut are counted,
+ * against {@link KvOptions#lossBudget()}: a host that cannot be reached yet, or is silent, may come. The client has no time limit of its
+ * own: its owner has, and {@link #describe()} says what to write when it passes.
  *
  * <p>Threads: one at a time.
  */
@@ -192,14 +192,18 @@ public final class KvClient implements AutoCloseable {
             channel = SocketChannel.open(KvAddress.family(server));
             channel.configureBlocking(false);
             channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
+        } catch (final IOException | UnsupportedOperationException ex) {
+            return fail("cannot connect: " + ex.getMessage(), ex); // no descriptor left, or no such family of addresses
+        }
+        try {
             if (channel.connect(server)) {
                 return connected();
             }
             become(State.CONNECTING, "connecting");
             return 1;
-        } catch (final ConnectException ex) {
+        } catch (final SocketException ex) {
             return refused(KvAddress.reason(ex));
-        } catch (final IOException | UnsupportedOperationException ex) {
+        } catch (final IOException | RuntimeException ex) {
             return fail("cannot connect: " + ex.getMessage(), ex);
         }
     }
@@ -207,11 +211,9 @@ public final class KvClient implements AutoCloseable {
     private int finishConnect() {
         try {
             return channel.finishConnect() ? connected() : isSilent() ? refused("no answer to the connection in 5 s") : 0;
-        } catch (final ConnectException ex) {
-            return refused(KvAddress.reason(ex));
         } catch (final SocketException ex) {
-            // Reset, most likely: the kernel had connected it for a server that died before it could accept.
-            return lost("cannot connect: " + KvAddress.reason(ex), ex);
+            // Refused, or no route to the host yet; or reset, as the kernel had connected it for a server that died before it could accept.
+            return refused(KvAddress.reason(ex));
         } catch (final IOException ex) {
             return fail("cannot connect: " + KvAddress.reason(ex), ex);
         }
@@ -226,7 +228,9 @@ public final class KvClient implements AutoCloseable {
         return 1;
     }
 
-    /** The server is not up yet. */
+    /**
+     * The server cannot be reached, yet, or says nothing: this says nothing about who it is, so it is tried until the owner's time limit.
+     */
     private int refused(final String reason) {
         closeChannel();
         lastSetback = reason;
@@ -251,7 +255,7 @@ public final class KvClient implements AutoCloseable {
                 buffer.clear();
                 become(State.RECEIVING, "request sent");
             }
-            return written == 0 && isSilent() ? lost("it takes no request for 5 s", null) : written;
+            return written == 0 && isSilent() ? refused("it takes no request for 5 s") : written;
         } catch (final IOException ex) {
             return lost(KvAddress.reason(ex), ex);
         }
@@ -278,7 +282,7 @@ public final class KvClient implements AutoCloseable {
         if (!buffer.hasRemaining()) {
             return answered();
         }
-        return read == 0 && isSilent() ? lost("no answer for 5 s", null) : read;
+        return read == 0 && isSilent() ? refused("no answer for 5 s") : read;
     }
 
     /** The connection was cut: by a server that died, or by something that is none. */

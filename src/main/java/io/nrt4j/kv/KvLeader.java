@@ -9,7 +9,6 @@ import io.nrt4j.concurrent.NanoClock;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.UnknownHostException;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Map;
@@ -60,23 +59,10 @@ public final class KvLeader implements AutoCloseable {
         }
         final InetAddress address = IpLiteral.parse(config.kvBindAddress());
         bind = new InetSocketAddress(address, port);
-        own = new InetSocketAddress(address.isAnyLocalAddress() ? loopbackOf(address) : address, port);
+        own = address.isAnyLocalAddress() ? KvAddress.loopbackIpv4(port) : bind;
         lockFile = KvLockFile.of(config.kvLockDirectory(), port);
         elector = new Thread(this::elect, "nrt4j-kv-elector-" + port);
         elector.setDaemon(true);
-    }
-
-    private static InetAddress loopbackOf(final InetAddress wildcard) {
-        final byte[] bytes = new byte[wildcard.getAddress().length];
-        bytes[bytes.length - 1] = 1;
-        if (bytes.length == 4) {
-            bytes[0] = 127;
-        }
-        try {
-            return InetAddress.getByAddress(bytes);
-        } catch (final UnknownHostException ex) {
-            throw new IllegalStateException(ex); // only for a wrong number of bytes
-        }
     }
 
     /**
@@ -170,7 +156,7 @@ public final class KvLeader implements AutoCloseable {
         server = bind(own128, patienceNs); // known before it starts: where no thread is left, it is closed all the same
         server.start();
         identity = own128;
-        LOG.info("serving the key-value store of {} at {}, epoch {}", lockFile.path(), KvAddress.text(bind),
+        LOG.info("serving the key-value store of {} at {}, epoch {}", lockFile.path(), KvAddress.text(server.address()),
             Long.toHexString(server.epoch()));
     }
 
@@ -218,7 +204,7 @@ public final class KvLeader implements AutoCloseable {
     /**
      * Where this host's clients find this host's server, whoever runs it.
      *
-     * @return the bind address, or the loopback address of its family if that is a wildcard.
+     * @return the bind address, or 127.0.0.1 if that is a wildcard.
      */
     public InetSocketAddress ownServer() {
         return own;

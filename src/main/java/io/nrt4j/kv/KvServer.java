@@ -10,6 +10,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.BindException;
 import java.net.InetSocketAddress;
+import java.net.StandardProtocolFamily;
 import java.net.StandardSocketOptions;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
@@ -82,7 +83,8 @@ public final class KvServer implements AutoCloseable {
     /**
      * Binds and listens; {@link #start()} makes it answer.
      *
-     * @param bind    address and port; port 0 is any free one.
+     * @param bind    address and port; port 0 is any free one. The wildcard {@code ::} takes IPv4 and IPv6, or IPv4 alone where there is
+     *                no IPv6.
      * @param fixed   entries that are there before anybody is answered, and stay: key of one character a byte, and value.
      * @param options secret, clock, limits.
      * @throws NrtException FAILURE with host, port and reason if the port is not to be had.
@@ -106,10 +108,12 @@ public final class KvServer implements AutoCloseable {
         ServerSocketChannel openListener = null;
         try {
             openSelector = Selector.open();
-            openListener = ServerSocketChannel.open(KvAddress.family(bind));
+            final boolean noIpv6 = KvAddress.isDualWildcard(bind) && !hasIpv6();
+            final InetSocketAddress at = noIpv6 ? KvAddress.anyIpv4(bind.getPort()) : bind;
+            openListener = ServerSocketChannel.open(KvAddress.family(at));
             openListener.setOption(StandardSocketOptions.SO_REUSEADDR, true);
             openListener.configureBlocking(false);
-            openListener.bind(bind, BACKLOG);
+            openListener.bind(at, BACKLOG);
             address = (InetSocketAddress) openListener.getLocalAddress();
             listenerKey = openListener.register(openSelector, SelectionKey.OP_ACCEPT);
         } catch (final IOException | UnsupportedOperationException ex) {
@@ -123,6 +127,16 @@ public final class KvServer implements AutoCloseable {
         listener = openListener;
         thread = new AgentThread(new ServerAgent(), idle,
             ex -> LOG.error("KV server at {} failed", KvAddress.text(address), ex));
+    }
+
+    /** Whether the system has sockets of that family: it may be built or started without, or the JVM told not to use them. */
+    private static boolean hasIpv6() {
+        try (ServerSocketChannel probe = ServerSocketChannel.open(StandardProtocolFamily.INET6)) {
+            return probe.isOpen();
+        } catch (final IOException | UnsupportedOperationException ex) {
+            LOG.debug("no IPv6", ex);
+            return false;
+        }
     }
 
     private static long newEpoch() {
@@ -215,10 +229,6 @@ public final class KvServer implements AutoCloseable {
      */
     public int connectionCount() {
         return connectionCount;
-    }
-
-    IdleStrategy idle() {
-        return idle;
     }
 
     AgentThread thread() {

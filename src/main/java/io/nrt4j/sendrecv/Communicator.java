@@ -28,6 +28,7 @@ final class Communicator {
     private final InetAddress peerAddress;
     private final PeerKey peer;
     private final long startNs;
+    private final String name;
     private final String exhaustedText;
 
     private final RequestSlot[] slots = new RequestSlot[MAX_PENDING_REQUESTS];
@@ -50,6 +51,7 @@ final class Communicator {
         this.peerAddress = peerAddress;
         this.peer = new PeerKey(peerAddress.getHostAddress(), peerLnc);
         this.startNs = startNs;
+        name = type.word() + " communicator of lnc " + context.lnc() + " with " + peer.ip() + " lnc " + peer.lnc();
         exhaustedText = type.word() + " on " + this + ": Maximum number of pending requests " + MAX_PENDING_REQUESTS + " reached";
         for (int i = MAX_PENDING_REQUESTS - 1; i >= 0; i--) {
             slots[i] = new RequestSlot(this, i);
@@ -182,6 +184,8 @@ final class Communicator {
                 final NrtTensor tensor = slot.clear();
                 if (memoryIsOurs) {
                     tensor.storage().release();
+                } else {
+                    tensor.storage().keepForever();
                 }
                 reclaimed++;
             }
@@ -195,6 +199,6 @@ final class Communicator {
 
     @Override
     public String toString() {
-        return type.word() + " communicator of lnc " + context.lnc() + " with " + peer.ip() + " lnc " + peer.lnc();
+        return name;
     }
 }

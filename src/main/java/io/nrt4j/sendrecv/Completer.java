@@ -4,6 +4,7 @@ import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.NrtTensor;
 import io.nrt4j.net.NetTransport;
+import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -49,7 +50,7 @@ final class Completer {
         final LockedNet net = slot.comm().context().net();
         final NrtTensor tensor;
         long sizeBytes = 0;
-        RuntimeException failure = null;
+        NrtException failure = null;
         net.lock();
         try {
             if (net.isClosed() || slot.stateWord() != seen) {
@@ -61,7 +62,7 @@ final class Completer {
                     return stillInFlight(request, slot);
                 }
             } catch (final RuntimeException ex) {
-                failure = ex;
+                failure = failed(slot, seen, ex); // while the slot still tells what it was
             }
             slot.finish(seen);
             tensor = slot.clear();
@@ -70,9 +71,10 @@ final class Completer {
         }
         final Communicator comm = slot.comm();
         comm.freelist().push(slot);
-        if (failure instanceof NrtException ex && ex.status() == NrtStatus.TIMEOUT) {
+        if (failure != null && failure.getCause() instanceof NrtException ex && ex.status() == NrtStatus.TIMEOUT) {
             // Lost memory is better than memory that is somebody else's when a late message is written into it.
-            LOG.error("The tensor of {} is never freed: the transport may use it: {}", slot, ex.getMessage());
+            LOG.error("A tensor is never freed, since the transport may use it: {}", failure.getMessage());
+            tensor.storage().keepForever();
         } else {
             tensor.storage().release();
         }
@@ -81,7 +83,7 @@ final class Completer {
         }
         if (failure != null) {
             request.outcome(false, 0);
-            throw failed(slot, failure);
+            throw failure;
         }
         if (LOG.isTraceEnabled()) {
             LOG.trace("Successfully tested request on {}: {} bytes", slot.comm(), sizeBytes);
@@ -94,16 +96,22 @@ final class Completer {
         if (!slot.finish(seen)) {
             return stale(slot);
         }
-        final Throwable cause = slot.failure();
+        final NrtException failure = failed(slot, seen, slot.failure());
         final NrtTensor tensor = slot.clear();
         slot.comm().freelist().push(slot);
         tensor.storage().release();
         request.outcome(false, 0);
-        return failed(slot, cause);
+        return failure;
     }
 
-    private static NrtException failed(final RequestSlot slot, final Throwable cause) {
-        return new NrtException(NrtStatus.FAILURE, slot.comm().type().word() + " on " + slot.comm() + " failed: "
-            + (cause.getMessage() == null ? cause : cause.getMessage()), cause);
+    /** By whoever has the slot, before it is cleared. The state is the one that it ended in: after ERROR, it never was posted. */
+    private static NrtException failed(final RequestSlot slot, final long state, final Throwable cause) {
+        final Communicator comm = slot.comm();
+        return new NrtException(NrtStatus.FAILURE, slot.lengthBytes() + " bytes on " + comm + " failed in " + RequestSlot.statusOf(state)
+            + " after " + elapsedMs(slot) + " ms: " + (cause.getMessage() == null ? cause : cause.getMessage()), cause);
+    }
+
+    private static long elapsedMs(final RequestSlot slot) {
+        return TimeUnit.NANOSECONDS.toMillis(slot.comm().context().clock().nanoTime() - slot.postedNs());
     }
 }

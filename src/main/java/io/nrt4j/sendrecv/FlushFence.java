@@ -6,7 +6,6 @@ import io.nrt4j.NrtTensor;
 import io.nrt4j.net.NetTransport;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 import org.slf4j.Logger;
@@ -54,18 +53,45 @@ final class FlushFence {
     /**
      * Connects the LNC to itself and registers the buffer.
      *
-     * @throws NrtException when it cannot, or not before the deadline.
+     * @throws NrtException when it cannot, or not before the deadline; nothing is left open then, and what could not be closed is in
+     *                      its suppressed exceptions.
      */
     static FlushFence open(final LockedNet net, final int lnc, final long deadlineNs) {
-        final NetTransport transport = net.transport();
-        final int nic = transport.nicOf(lnc);
-        final byte[] handle = new byte[NetTransport.HANDLE_BYTES];
-        final long listenComm = transport.listen(nic, handle);
-        long sendComm = NetTransport.NOT_YET;
-        long recvComm = NetTransport.NOT_YET;
-        NrtTensor buffer = null;
-        try {
-            for (int round = 0; sendComm == NetTransport.NOT_YET || recvComm == NetTransport.NOT_YET; round++) {
+        final Opening opening = new Opening(net.transport(), lnc);
+        try (Pause pause = new Pause(deadlineNs)) {
+            opening.connect(pause);
+            final long registration = opening.registerBuffer();
+            return new FlushFence(net, lnc, opening.sendComm, opening.recvComm, opening.buffer, registration);
+        } catch (final RuntimeException | LinkageError ex) {
+            final NrtException failure = new NrtException(ex instanceof NrtException known ? known.status() : NrtStatus.FAILURE,
+                "flush buffer of lnc " + lnc + ": " + (ex.getMessage() == null ? ex : ex.getMessage()), ex);
+            opening.undo(failure);
+            throw failure;
+        } finally {
+            opening.closeListener();
+        }
+    }
+
+    /** What is open so far. */
+    private static final class Opening {
+        private final NetTransport transport;
+        private final int lnc;
+        private final int nic;
+        private final byte[] handle = new byte[NetTransport.HANDLE_BYTES];
+        private long listenComm = NetTransport.NOT_YET;
+        private long sendComm = NetTransport.NOT_YET;
+        private long recvComm = NetTransport.NOT_YET;
+        private NrtTensor buffer;
+
+        Opening(final NetTransport transport, final int lnc) {
+            this.transport = transport;
+            this.lnc = lnc;
+            nic = transport.nicOf(lnc);
+        }
+
+        void connect(final Pause pause) {
+            listenComm = transport.listen(nic, handle);
+            while (sendComm == NetTransport.NOT_YET || recvComm == NetTransport.NOT_YET) {
                 if (sendComm == NetTransport.NOT_YET) {
                     sendComm = transport.connect(nic, handle);
                 }
@@ -73,28 +99,78 @@ final class FlushFence {
                     recvComm = transport.accept(listenComm);
                 }
                 transport.progress();
-                pause(round, deadlineNs, () -> "lnc " + lnc + " could not connect to itself over " + transport.name()
-                    + " within its time limit");
+                pause.await(() -> "it could not connect to itself over " + transport.name() + " within the time limit of init");
             }
+        }
+
+        long registerBuffer() {
             buffer = NrtTensor.allocate(BUFFER_BYTES);
-            final long registration = transport.regMr(recvComm, buffer.address(), BUFFER_BYTES, buffer.placement());
-            return new FlushFence(net, lnc, sendComm, recvComm, buffer, registration);
-        } catch (final RuntimeException | LinkageError ex) {
+            return transport.regMr(recvComm, buffer.address(), BUFFER_BYTES, buffer.placement());
+        }
+
+        /** Closes one after the other, whatever the others' fate: the first cause stays the first. */
+        void undo(final NrtException failure) {
             if (sendComm != NetTransport.NOT_YET) {
-                transport.closeSend(sendComm);
-            } else {
-                transport.abandonConnect(nic, handle);
+                undo(failure, () -> transport.closeSend(sendComm));
+            } else if (listenComm != NetTransport.NOT_YET) {
+                undo(failure, () -> transport.abandonConnect(nic, handle));
             }
             if (recvComm != NetTransport.NOT_YET) {
-                transport.closeRecv(recvComm);
+                undo(failure, () -> transport.closeRecv(recvComm));
             }
             if (buffer != null) {
-                buffer.close();
+                undo(failure, buffer::close);
             }
-            throw new NrtException(ex instanceof NrtException known ? known.status() : NrtStatus.FAILURE,
-                "flush buffer of lnc " + lnc + ": " + ex.getMessage(), ex);
-        } finally {
-            transport.closeListen(listenComm);
+        }
+
+        private static void undo(final NrtException failure, final Runnable step) {
+            try {
+                step.run();
+            } catch (final RuntimeException | LinkageError ex) {
+                failure.addSuppressed(ex);
+            }
+        }
+
+        /** It has done its part, or failed: what becomes of it changes nothing for the fence. */
+        void closeListener() {
+            if (listenComm != NetTransport.NOT_YET) {
+                try {
+                    transport.closeListen(listenComm);
+                } catch (final RuntimeException | LinkageError ex) {
+                    LOG.error("The listener of the flush buffer of lnc {} could not be closed", lnc, ex);
+                }
+            }
+        }
+    }
+
+    /** Waits between two looks at the transport. An interrupt would make every park return at once: it is kept for the caller. */
+    private static final class Pause implements AutoCloseable {
+        private final long deadlineNs;
+        private int rounds;
+        private boolean interrupted;
+
+        Pause(final long deadlineNs) {
+            this.deadlineNs = deadlineNs;
+        }
+
+        void await(final Supplier<String> late) {
+            if (System.nanoTime() - deadlineNs > 0) {
+                throw new NrtException(NrtStatus.TIMEOUT, late.get());
+            }
+            if (rounds < SPINS) {
+                rounds++;
+                Thread.onSpinWait();
+            } else {
+                interrupted |= Thread.interrupted();
+                LockSupport.parkNanos(this, PARK_NS);
+            }
+        }
+
+        @Override
+        public void close() {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
         }
     }
 
@@ -106,23 +182,28 @@ final class FlushFence {
      * @throws NrtException TIMEOUT at the deadline; another status when the fence or the LNC fails.
      */
     void flush(final Supplier<Throwable> failed, final long deadlineNs) {
-        final long startNs = System.nanoTime();
-        final Supplier<String> tooLate = () -> "flush of lnc " + lnc + " over " + transport.name() + " is not done after "
-            + TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - startNs) + " ms";
-        testLate();
-        long request = net.iflush(recvComm, buffer.address(), BUFFER_BYTES, registration);
-        for (int round = 0; request == NetTransport.NOT_YET; round++) {
-            checkAlive(failed);
-            pause(round, deadlineNs, tooLate);
+        final Supplier<String> tooLate = () -> "the transport " + transport.name() + " has not answered it";
+        try (Pause pause = new Pause(deadlineNs)) {
             testLate();
-            request = net.iflush(recvComm, buffer.address(), BUFFER_BYTES, registration);
+            long request = net.iflush(recvComm, buffer.address(), BUFFER_BYTES, registration);
+            while (request == NetTransport.NOT_YET) {
+                checkAlive(failed);
+                pause.await(tooLate);
+                testLate();
+                request = net.iflush(recvComm, buffer.address(), BUFFER_BYTES, registration);
+            }
+            awaitEnd(request, failed, pause, tooLate);
         }
+    }
+
+    private void awaitEnd(
+        final long request, final Supplier<Throwable> failed, final Pause pause, final Supplier<String> tooLate) {
         boolean inFlight = false;
         try {
-            for (int round = 0; net.test(request) == NetTransport.PENDING; round++) {
+            while (net.test(request) == NetTransport.PENDING) {
                 inFlight = true;
                 checkAlive(failed);
-                pause(round, deadlineNs, tooLate);
+                pause.await(tooLate);
                 inFlight = false; // a test that throws has ended it
             }
         } finally {
@@ -145,7 +226,7 @@ final class FlushFence {
     private boolean isOver(final long request) {
         try {
             return net.test(request) != NetTransport.PENDING;
-        } catch (final NrtException ex) {
+        } catch (final RuntimeException ex) { // whatever a transport throws: it is not this flush that has failed
             LOG.debug("a flush of lnc {} that had given up failed", lnc, ex);
             return true;
         }
@@ -154,28 +235,22 @@ final class FlushFence {
     private void checkAlive(final Supplier<Throwable> failed) {
         final Throwable why = failed.get();
         if (why != null) {
-            throw new NrtException(NrtStatus.FAILURE, "flush of lnc " + lnc + ": its service thread has failed: " + why, why);
+            throw new NrtException(NrtStatus.FAILURE, "its service thread has failed: " + why, why);
         }
     }
 
-    private static void pause(final int round, final long deadlineNs, final Supplier<String> late) {
-        if (System.nanoTime() - deadlineNs > 0) {
-            throw new NrtException(NrtStatus.TIMEOUT, late.get());
-        }
-        if (round < SPINS) {
-            Thread.onSpinWait();
-        } else {
-            LockSupport.parkNanos(PARK_NS);
-        }
-    }
-
-    /** Closes the connection, which ends the registration, and frees the buffer. */
+    /** Closes the connection, which ends the registration, and frees the buffer, unless a late fence may still write into it. */
     void close() {
         try {
             transport.closeSend(sendComm);
         } finally {
             try {
                 transport.closeRecv(recvComm);
+            } catch (final NrtException ex) {
+                if (ex.status() == NrtStatus.TIMEOUT && buffer.storage().retain()) {
+                    buffer.storage().keepForever();
+                }
+                throw ex;
             } finally {
                 buffer.close();
             }

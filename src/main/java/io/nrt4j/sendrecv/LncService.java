@@ -4,19 +4,14 @@ import io.nrt4j.concurrent.Agent;
 import io.nrt4j.concurrent.SpscRing;
 import io.nrt4j.net.NetTransport;
 import java.util.ArrayList;
-import java.util.Iterator;
 import java.util.List;
-import java.util.Map;
-import java.util.Queue;
-import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.concurrent.ConcurrentSkipListMap;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * The duty cycle of an LNC's service thread: the one consumer of its hand-over ring and of its communicators' stash rings.
  *
- * <p>Communicators that connect wait in two maps by peer; only the first of a peer moves, so that those of one pair match in
+ * <p>Communicators that connect wait in {@link PeerQueues}; only the first of a peer moves, so that those of one pair match in
  * the order in which they were made. One that connects joins {@code connected}; one that fails is dropped.
  *
  * <p>Threads: {@link #doWork()} by the service thread, or by a test in its place; everything here belongs to it. Ports
@@ -31,9 +26,8 @@ final class LncService implements Agent {
     private final LockedNet net;
     private final NetTransport transport;
     private final TaskSignal signal;
-    // Concurrent only for those who print them meanwhile.
-    private final Map<PeerKey, Queue<Communicator>> sendQueues = new ConcurrentSkipListMap<>();
-    private final Map<PeerKey, Queue<Communicator>> recvQueues = new ConcurrentSkipListMap<>();
+    private final PeerQueues sendQueues = new PeerQueues();
+    private final PeerQueues recvQueues = new PeerQueues();
     private final List<Communicator> connected = new ArrayList<>();
     /** Communicators whose state has changed in this duty cycle. */
     private int moves;
@@ -89,36 +83,29 @@ final class LncService implements Agent {
     private int pickUpConnectionTasks() {
         int work = 0;
         for (Communicator comm = handover.poll(); comm != null; comm = handover.poll()) {
-            queuesOf(comm).computeIfAbsent(comm.peer(), peer -> new ConcurrentLinkedQueue<>()).add(comm);
+            (comm.type() == CommType.SEND_COMM ? sendQueues : recvQueues).add(comm);
             work++;
         }
         return work;
     }
 
-    private Map<PeerKey, Queue<Communicator>> queuesOf(final Communicator comm) {
-        return comm.type() == CommType.SEND_COMM ? sendQueues : recvQueues;
-    }
-
-    private int connectComms(final Map<PeerKey, Queue<Communicator>> queues) {
-        if (queues.isEmpty()) {
-            return 0;
-        }
+    private int connectComms(final PeerQueues queues) {
         int work = 0;
-        final Iterator<Queue<Communicator>> each = queues.values().iterator();
-        while (each.hasNext()) {
-            final Queue<Communicator> queue = each.next();
-            final Communicator first = queue.element();
+        int i = 0;
+        while (i < queues.size()) {
+            final Communicator first = queues.first(i);
             final CommStatus before = first.status();
             work += machine.step(first);
             if (first.status() != before) {
                 moves++;
             }
+            boolean lastOfItsPeer = false;
             if (first.status().isTerminal()) {
-                queue.remove();
+                lastOfItsPeer = queues.removeFirst(i);
                 settle(first);
-                if (queue.isEmpty()) {
-                    each.remove();
-                }
+            }
+            if (!lastOfItsPeer) {
+                i++;
             }
         }
         return work;
@@ -181,19 +168,18 @@ final class LncService implements Agent {
         abort(recvQueues);
     }
 
-    private void abort(final Map<PeerKey, Queue<Communicator>> queues) {
-        for (final Queue<Communicator> queue : queues.values()) {
-            for (final Communicator comm : queue) {
-                machine.abort(comm);
-                settle(comm);
-            }
+    private void abort(final PeerQueues queues) {
+        while (queues.size() > 0) {
+            final Communicator comm = queues.first(0);
+            machine.abort(comm);
+            queues.removeFirst(0);
+            settle(comm);
         }
-        queues.clear();
     }
 
     @Override
     public String toString() {
-        return roleName() + ": " + signal + ", connecting " + sendQueues.values() + " " + recvQueues.values() + ", connected "
+        return roleName() + ": " + signal + ", connecting " + sendQueues + " " + recvQueues + ", connected "
             + connected.size();
     }
 }

@@ -35,8 +35,9 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Threads: every function may be called by any thread, different LNCs, communicators and requests at the same time; one
  * request is tested by one thread at a time. Each LNC has one daemon service thread, which connects and registers memory;
- * posting and testing happen on the caller's thread, never block and allocate nothing. Per communicator, requests that one
- * thread posts are matched in the order in which it posted them.
+ * posting and testing happen on the caller's thread and never wait for a peer. They allocate nothing but the text of a failure, and
+ * what a lock needs when another thread holds it at that moment. Per communicator, requests that one thread posts are matched in the
+ * order in which it posted them.
  *
  * <p>Per-LNC state is, as in the original, three arrays of 128: contexts (written under the init lock, read by every call),
  * statuses (under the init lock) and init locks.
@@ -54,7 +55,7 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
     private final AtomicReferenceArray<LncContext> contexts = new AtomicReferenceArray<>(NrtConfig.MAX_LNCS);
     private final LncStatus[] statuses = new LncStatus[NrtConfig.MAX_LNCS];
     private final ReentrantLock[] initLocks = new ReentrantLock[NrtConfig.MAX_LNCS];
-    private final ThreadLocal<String> lastError = new ThreadLocal<>();
+    private final ThreadLocal<LastError> lastError = ThreadLocal.withInitial(LastError::new);
 
     /**
      * An instance over the transport that the configuration names. Nothing is opened before the first {@link #init}.
@@ -326,7 +327,7 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
     }
 
     /**
-     * Posts a send; never blocks, allocates nothing. Ports {@code nrt_async_sendrecv_send_tensor}.
+     * Posts a send; never waits for the peer, allocates nothing when uncontended. Ports {@code nrt_async_sendrecv_send_tensor}.
      *
      * @param tensor  where the bytes are; it must not change until the request is done.
      * @param offset  of the first byte, at least 0.
@@ -425,8 +426,11 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
             return refuseFatal("testRequest", context);
         }
         try {
-            return Completer.test(request, slot) ? NrtStatus.SUCCESS : refuseQuietly(NrtStatus.TIMEOUT,
-                "testRequest: " + slot + " is not done within " + context.requestTimeoutNs() / 1_000_000 + " ms");
+            if (Completer.test(request, slot)) {
+                return NrtStatus.SUCCESS;
+            }
+            lastError.get().setOverdue(slot);
+            return NrtStatus.TIMEOUT;
         } catch (final NrtException ex) {
             return refuse(ex.status() == NrtStatus.INVALID_HANDLE ? NrtStatus.INVALID_HANDLE : NrtStatus.FAILURE,
                 "testRequest: " + ex.getMessage());
@@ -449,11 +453,14 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
         if (context.fatal() != null) {
             return refuseFatal("flush", context);
         }
+        final long startNs = System.nanoTime();
         try {
             context.flush();
             return NrtStatus.SUCCESS;
-        } catch (final NrtException ex) {
-            return refuse(ex.status() == NrtStatus.TIMEOUT ? NrtStatus.TIMEOUT : NrtStatus.FAILURE, textOf(ex));
+        } catch (final RuntimeException ex) { // whatever a transport throws
+            final boolean late = ex instanceof NrtException known && known.status() == NrtStatus.TIMEOUT;
+            return refuse(late ? NrtStatus.TIMEOUT : NrtStatus.FAILURE, "flush of lnc " + lnc + (late ? " is not done" : " failed")
+                + " after " + (System.nanoTime() - startNs) / 1_000_000 + " ms: " + textOf(ex));
         }
     }
 
@@ -464,8 +471,7 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
      * @return one line; empty when none of its calls failed.
      */
     public String lastError() {
-        final String text = lastError.get();
-        return text == null ? "" : text;
+        return lastError.get().toString();
     }
 
     /**
@@ -506,7 +512,7 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
 
     /** Answers that a well-behaved application meets in a loop are kept out of the log. */
     private NrtStatus refuseQuietly(final NrtStatus status, final String text) {
-        lastError.set(text);
+        lastError.get().set(text);
         return status;
     }
 

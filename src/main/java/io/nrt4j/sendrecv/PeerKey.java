@@ -3,7 +3,7 @@ package io.nrt4j.sendrecv;
 import java.util.Comparator;
 
 /**
- * Key of the two ordered maps in which the service thread keeps connecting communicators. Ports the
+ * Key by which the service thread keeps connecting communicators, in order. Ports the
  * {@code pair<string, int>} and its {@code str_int_pair_comparator}.
  *
  * @param ip  the peer's address in canonical text.

@@ -77,10 +77,8 @@ final class Poster {
             tensor.storage().release();
             return false;
         }
-        final LncContext context = comm.context();
-        final long nowNs = context.requestTimeoutNs() > 0 ? context.clock().nanoTime() : 0;
         final long free = slot.stateWord();
-        slot.describe(tensor, offset, length, nowNs);
+        slot.describe(tensor, offset, length, comm.context().clock().nanoTime());
         if (!postNow(slot, comm, free)) {
             stash(slot, comm);
         }

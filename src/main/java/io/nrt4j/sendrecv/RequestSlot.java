@@ -73,6 +73,7 @@ final class RequestSlot {
         return netRequest;
     }
 
+    /** When it was posted or stashed, by the LNC's clock. */
     long postedNs() {
         return postedNs;
     }

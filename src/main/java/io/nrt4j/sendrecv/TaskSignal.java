@@ -3,7 +3,7 @@ package io.nrt4j.sendrecv;
 import io.nrt4j.concurrent.IdleStrategy;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 
@@ -15,10 +15,15 @@ import java.util.function.BooleanSupplier;
  * until woken. Something in flight that only the transport's progress moves: the same, and for a while after it, so that a ping-pong
  * does not pay a wake-up for each message.
  *
+ * <p>Waiting allocates nothing: the thread parks, since a condition would make a node for each back-off.
+ *
  * <p>Threads: {@code taskN} is raised by producers under the lock and lowered by the service thread. {@code fresh} and
- * {@code shutdown} are read and written under the lock, under which the service thread re-checks all of them before it waits:
- * no wake-up can be lost. {@code asleep} is written by the service thread under the lock before it asks the transport one
- * last time, and read by a poster after its request is in the transport: one of the two sees the other.
+ * {@code shutdown} are read and written under the lock, under which the service thread re-checks all of them, and says in
+ * {@code sleeper} that it is about to park. So who wakes it either was there first, and is seen by this check, or comes
+ * later, sees the sleeper, and unparks it; an unpark before the park lets the park return at once. No wake-up can be lost. One that
+ * comes when the thread is awake again ends a later park for nothing, which is harmless: it looks again. {@code asleep} is
+ * written by the service thread under the lock before it asks the transport one last time, and read by a poster after its
+ * request is in the transport: one of the two sees the other.
  *
  * <p>Ports {@code task_mutex}, {@code task_cv}, {@code task_n} and {@code service_thread_shutdown_signal} of
  * {@code async_sr_context}.
@@ -30,13 +35,15 @@ final class TaskSignal implements IdleStrategy {
     private static final long PATIENT_BACKOFF_NS = 10_000_000;
     private static final int TICKS_TO_PATIENCE = 200;
     private static final int LINGER_TICKS = 100;
+    private static final long FOR_EVER = 0;
 
     private final ReentrantLock mutex = new ReentrantLock();
-    private final Condition taskAdded = mutex.newCondition();
     private final AtomicInteger taskN = new AtomicInteger();
     private final BooleanSupplier transportNeedsProgress;
     private boolean fresh;
     private boolean shutdown;
+    /** The thread that parks, or is about to; null while it is awake. */
+    private Thread sleeper;
     private volatile boolean asleep;
     private long backoffNs = MIN_BACKOFF_NS;
     private int linger;
@@ -49,14 +56,16 @@ final class TaskSignal implements IdleStrategy {
 
     /** Producer: one more task, and the service thread wakes up. */
     void add() {
+        final Thread waiting;
         mutex.lock();
         try {
             taskN.incrementAndGet();
             fresh = true;
-            taskAdded.signal();
+            waiting = sleeper;
         } finally {
             mutex.unlock();
         }
+        LockSupport.unpark(waiting); // without the lock, which the woken thread takes first of all; null is nobody
     }
 
     /** One task is done; by the service thread, or by the producer that withdraws its own. */
@@ -86,24 +95,28 @@ final class TaskSignal implements IdleStrategy {
 
     /** Ends all waiting for good. */
     void shutDown() {
+        final Thread waiting;
         mutex.lock();
         try {
             shutdown = true;
-            taskAdded.signal();
+            waiting = sleeper;
         } finally {
             mutex.unlock();
         }
+        LockSupport.unpark(waiting);
     }
 
     @Override
     public void wakeUp() {
+        final Thread waiting;
         mutex.lock();
         try {
             fresh = true;
-            taskAdded.signal();
+            waiting = sleeper;
         } finally {
             mutex.unlock();
         }
+        LockSupport.unpark(waiting);
     }
 
     @Override
@@ -151,12 +164,9 @@ final class TaskSignal implements IdleStrategy {
         backoffNs = Math.min(backoffNs, maxNs);
         asleep = backoffNs > MAX_BACKOFF_NS; // too long for a poster to wait for the next look at the transport
         try {
-            if (asleep && transportNeedsProgress.getAsBoolean() || taskAdded.awaitNanos(backoffNs) > 0) {
+            if (asleep && transportNeedsProgress.getAsBoolean() || !park(backoffNs) || fresh || shutdown) {
                 return;
             }
-        } catch (final InterruptedException ex) {
-            // Nobody interrupts this thread on purpose; the duty cycle goes on, and a shutdown is seen at its next check.
-            return;
         } finally {
             asleep = false;
         }
@@ -167,14 +177,35 @@ final class TaskSignal implements IdleStrategy {
         asleep = true;
         try {
             while (!fresh && !shutdown && taskN.get() == 0 && !transportNeedsProgress.getAsBoolean()) {
-                taskAdded.await();
+                if (!park(FOR_EVER)) {
+                    return;
+                }
             }
-        } catch (final InterruptedException ex) {
-            // As above.
-            return;
         } finally {
             asleep = false;
         }
+    }
+
+    /**
+     * With the lock, which it gives away meanwhile: waits for an unpark, or so long; may return for nothing.
+     *
+     * @return false if it was interrupted. Nobody interrupts this thread on purpose: the duty cycle goes on, and a shutdown is seen at
+     *     the next check.
+     */
+    private boolean park(final long timeNs) {
+        sleeper = Thread.currentThread();
+        mutex.unlock();
+        try {
+            if (timeNs == FOR_EVER) {
+                LockSupport.park(this);
+            } else {
+                LockSupport.parkNanos(this, timeNs);
+            }
+        } finally {
+            mutex.lock();
+            sleeper = null;
+        }
+        return !Thread.interrupted();
     }
 
     @Override

@@ -409,9 +409,9 @@ class KvServerTest {
     @org.junit.jupiter.api.Timeout(60)
     void aWakeUpDuringADutyCycleIsNotLost() {
         try (KvServer server = new KvServer(loopback(0), Map.of(), OPTIONS)) {
-            server.idle().wakeUp();
+            server.waiting().wakeUp();
             assertThat(server.doWork()).isZero();
-            server.idle().idle(0); // would wait for ever
+            server.waiting().idle(0); // would wait for ever
         }
     }
 

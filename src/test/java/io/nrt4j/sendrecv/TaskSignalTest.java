@@ -3,6 +3,7 @@ package io.nrt4j.sendrecv;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.sun.management.ThreadMXBean;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.NrtTensor;
 import io.nrt4j.concurrent.NanoClock;
@@ -10,6 +11,7 @@ import io.nrt4j.net.loopback.FaultPlan;
 import io.nrt4j.net.loopback.FaultPlan.Operation;
 import io.nrt4j.testing.Await;
 import io.nrt4j.testing.Spin;
+import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.SplittableRandom;
 import java.util.concurrent.ExecutorService;
@@ -212,6 +214,34 @@ class TaskSignalTest {
         signal.setPatient(false);
         idle(signal, 5);
         assertThat(signal).asString().contains("backing off 1000 us");
+    }
+
+    @Test
+    void backingOffAllocatesNothing() {
+        final TaskSignal signal = new TaskSignal(() -> false);
+        signal.add();
+        idle(signal, 20);
+        final ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        final long me = Thread.currentThread().getId();
+        final long before = threads.getThreadAllocatedBytes(me);
+        idle(signal, 200);
+        assertThat(threads.getThreadAllocatedBytes(me) - before).as("bytes of 200 back-offs").isLessThan(2_000);
+    }
+
+    @Test
+    void anInterruptEndsAWaitAndIsTakenAway() throws Exception {
+        for (final boolean task : new boolean[] {false, true}) {
+            final TaskSignal signal = new TaskSignal(() -> false);
+            if (task) {
+                signal.add();
+                signal.idle(0); // has seen it
+            }
+            pool.submit(() -> {
+                Thread.currentThread().interrupt();
+                signal.idle(0);
+                assertThat(Thread.currentThread().isInterrupted()).isFalse();
+            }).get(ROUND_LIMIT.toSeconds(), TimeUnit.SECONDS);
+        }
     }
 
     @Test
