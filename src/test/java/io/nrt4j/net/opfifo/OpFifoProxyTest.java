@@ -257,7 +257,7 @@ class OpFifoProxyTest {
         startSend(0, 1, sendInfo(4).build(), sends(0, 4, NET_TRANSFER));
         run(0, 1);
         startReceive(0, 3, receiveInfo(4).earlyRecvPosting(true).build(), receives(0, 4, NET_TRANSFER));
-        assertThat(pair.plans[1].calls(Operation.IRECV)).as("block 2 comes first").isEqualTo(4);
+        assertThat(pair.plans[1].calls(Operation.IRECV)).as("block 2 comes first; these are of block 1").isEqualTo(4);
     }
 
     @Test
