@@ -11,6 +11,8 @@ struct settings {
     long no_device_memory;
     long sockets;
     long connect_waits;
+    long init_waits;
+    _Atomic long hold_reg;
     long recording;
     long steal_signals;
     int any_failure;

@@ -15,6 +15,8 @@
  *   NCCOM_STANDIN_NO_DEVICE_MEMORY=1     memory of type 4 cannot be registered
  *   NCCOM_STANDIN_SOCKETS=1              over sockets within the process, too
  *   NCCOM_STANDIN_CONNECT_WAITS=1        a connect answers only when it was accepted
+ *   NCCOM_STANDIN_INIT_WAITS=1           neuronInitGlobalComm and neuronBuildGraphComm return when all ranks have come, or fail after 10 s
+ *   NCCOM_STANDIN_HOLD_REG=1             neuronNetRegMrOG does not return while this is set, for a minute at most
  *   NCCOM_STANDIN_RECORD=1               standin_last_call() tells function and arguments
  *   NCCOM_STANDIN_STEAL_SIGNALS=1        loading, listen, connect and accept replace the handlers of SIGSEGV and SIGTERM
  */
@@ -82,6 +84,8 @@ EXPORT void standin_configure(void)
     settings.no_device_memory = number("NCCOM_STANDIN_NO_DEVICE_MEMORY", 0);
     settings.sockets = number("NCCOM_STANDIN_SOCKETS", 0);
     settings.connect_waits = number("NCCOM_STANDIN_CONNECT_WAITS", 0);
+    settings.init_waits = number("NCCOM_STANDIN_INIT_WAITS", 0);
+    settings.hold_reg = number("NCCOM_STANDIN_HOLD_REG", 0);
     settings.steal_signals = number("NCCOM_STANDIN_STEAL_SIGNALS", 0);
     settings.recording = number("NCCOM_STANDIN_RECORD", 0);
     read_failures();

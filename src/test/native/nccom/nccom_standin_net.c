@@ -618,6 +618,9 @@ EXPORT int neuronNetRegMrOG(void *comm, void *data, size_t size, int type, void 
     if (!is_comm(comm, 1 << KIND_SEND | 1 << KIND_RECV) || !data || !size || !aligned(mhandle, 8)) {
         return violation("neuronNetRegMrOG(%p, %p, %zu, %d, %p)", comm, data, size, type, (void *)mhandle);
     }
+    for (int ms = 0; settings.hold_reg && ms < 60000; ms++) {
+        usleep(1000);
+    }
     int rc = mr_check_type(type);
     *mhandle = rc ? NULL : mr_new(comm, data, size);
     return rc;

@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "nccom_standin.h"
+#include "nccom_settings.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,6 +93,45 @@ static struct global_comm *global_new(int rank, int ranks, const char *root)
     return global;
 }
 
+/* Where the ranks of a root wait for one another; come counts the calls, and each full round of ranks goes on together. */
+struct meeting {
+    char root[128];
+    int stage;
+    int come;
+    struct meeting *next;
+};
+
+static int meet(const char *root, int stage, int ranks)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static pthread_cond_t come = PTHREAD_COND_INITIALIZER;
+    static struct meeting *meetings;
+    struct timespec limit;
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += 10;
+    pthread_mutex_lock(&lock);
+    struct meeting *meeting = meetings;
+    while (meeting && (meeting->stage != stage || strcmp(meeting->root, root))) {
+        meeting = meeting->next;
+    }
+    if (!meeting) {
+        meeting = calloc(1, sizeof(*meeting));
+        snprintf(meeting->root, sizeof(meeting->root), "%s", root);
+        meeting->stage = stage;
+        meeting->next = meetings;
+        meetings = meeting;
+    }
+    int all = (meeting->come++ / ranks + 1) * ranks;
+    pthread_cond_broadcast(&come);
+    int rc = 0;
+    while (meeting->come < all && !rc) {
+        rc = pthread_cond_timedwait(&come, &lock, &limit);
+    }
+    int met = meeting->come >= all;
+    pthread_mutex_unlock(&lock);
+    return met ? OK : FAILURE;
+}
+
 EXPORT int neuronGetUniqueId(char id[128], int rank_n, const char *hint)
 {
     record("neuronGetUniqueId(%d,%d,%s)", id != NULL, rank_n, hint);
@@ -114,6 +154,9 @@ EXPORT int neuronInitGlobalComm(int g_dev_id, int g_dev_count, const void *devic
         return violation("neuronInitGlobalComm(%d, %d, %p, %s, %p, %s)", g_dev_id, g_dev_count, device_info, root_id, (void *)comm,
             hint);
     }
+    if (settings.init_waits && meet(root_id, 0, g_dev_count)) {
+        return FAILURE;
+    }
     *comm = global_new(g_dev_id, g_dev_count, root_id);
     return OK;
 }
@@ -133,7 +176,8 @@ EXPORT int neuronBuildGraphComm(void *comm)
 {
     record("neuronBuildGraphComm(%p)", comm);
     ENTER(neuronBuildGraphComm);
-    return check("neuronBuildGraphComm", comm) ? OK : INVALID;
+    CHECKED(neuronBuildGraphComm)
+    return settings.init_waits ? meet(global->root, 1, global->ranks) : OK;
 }
 
 EXPORT int neuronGetCommInfo(void *comm, void *out)

@@ -86,28 +86,16 @@ public final class AgentThread {
         if (Thread.currentThread() == thread) {
             return false;
         }
-        boolean interrupted = false;
-        final long deadlineNs = System.nanoTime() + Math.min(unit.toNanos(timeout), Long.MAX_VALUE / 2);
-        try {
-            while (true) {
-                try {
-                    if (!ended.await(deadlineNs - System.nanoTime(), TimeUnit.NANOSECONDS)) {
-                        final StackTraceElement[] stack = thread.getStackTrace(); // once: it may end between two looks
-                        LOG.warn("{} did not end within {} ms; it is at {}", agent.roleName(), unit.toMillis(timeout),
-                            stack.length == 0 ? "its end" : stack[0]);
-                        return false;
-                    }
-                    thread.join(Math.max(1, TimeUnit.NANOSECONDS.toMillis(deadlineNs - System.nanoTime())));
-                    return !thread.isAlive();
-                } catch (final InterruptedException ex) {
-                    interrupted = true;
-                }
-            }
-        } finally {
-            if (interrupted) {
-                Thread.currentThread().interrupt();
-            }
+        final long startNs = System.nanoTime();
+        final long limitNs = unit.toNanos(timeout);
+        if (!Uninterrupted.await(limitNs, leftNs -> ended.await(leftNs, TimeUnit.NANOSECONDS))) {
+            final StackTraceElement[] stack = thread.getStackTrace(); // once: it may end between two looks
+            LOG.warn("{} did not end within {} ms; it is at {}", agent.roleName(), unit.toMillis(timeout),
+                stack.length == 0 ? "its end" : stack[0]);
+            return false;
         }
+        // Nothing but its return is left.
+        return Uninterrupted.join(thread, Math.max(TimeUnit.MILLISECONDS.toNanos(1), limitNs - (System.nanoTime() - startNs)));
     }
 
     /**

@@ -28,7 +28,9 @@ public interface NetworkProxy {
     int DONE = 2;
 
     /**
-     * Makes a block known. The arrays and their entries belong to the proxy until the block is stopped or started again.
+     * Makes a block known. The arrays and their entries belong to the proxy until the block is stopped or started again. Blocks
+     * of a stream are started in the order in which they will run; receives that may be posted early are posted here if every block
+     * that was started before has run.
      *
      * @param comm         communicator of the network side.
      * @param stream       0 to 3.
@@ -40,6 +42,20 @@ public interface NetworkProxy {
      */
     void start(
         long comm, int stream, int basicBlock, NetOpsInfo[] operations, NetSrcAddr[] sources, NetDestAddr[] destinations);
+
+    /**
+     * Gives up a block that was started for an execution that does not come about. It is forgotten; but if its receives are posted
+     * already, they cannot be taken back, and the stream fails with the cause: its communicator is to be freed. A library that has
+     * no such call does nothing; its communicator is to be freed in either case.
+     *
+     * @param comm       communicator of the network side.
+     * @param stream     0 to 3.
+     * @param basicBlock a block that was started and not progressed since.
+     * @param cause      why.
+     * @throws NrtException NETWORK_PROXY_FAILURE when it cannot.
+     */
+    default void abandon(final long comm, final int stream, final int basicBlock, final NrtException cause) {
+    }
 
     /**
      * Moves a block on by one tick.

@@ -23,7 +23,7 @@ public final class EncContext {
     private final FifoSet[][] fifoSets;
     private final DeviceTrigger trigger;
     private final NativeWord[] barrierDoneSemaphores;
-    private final boolean earlyCompletion;
+    private final boolean skipsNetwork;
     private final boolean waitsForDevice;
     private ProxyTask networkOwner;
 
@@ -38,7 +38,7 @@ public final class EncContext {
         }
         trigger = new DeviceTrigger(builder.triggerAddresses, builder.streamsN);
         barrierDoneSemaphores = builder.barrierDoneSemaphores.stream().map(NativeWord::at).toArray(NativeWord[]::new);
-        earlyCompletion = builder.earlyCompletion;
+        skipsNetwork = builder.skipsNetwork;
         waitsForDevice = builder.streamsN > 0;
     }
 
@@ -90,7 +90,7 @@ public final class EncContext {
     }
 
     boolean skipsNetwork() {
-        return earlyCompletion;
+        return skipsNetwork;
     }
 
     boolean waitsForDevice() {
@@ -124,7 +124,7 @@ public final class EncContext {
         private long[] triggerAddresses = new long[0];
         private int streamsN;
         private final List<Long> barrierDoneSemaphores = new ArrayList<>();
-        private boolean earlyCompletion;
+        private boolean skipsNetwork;
 
         private Builder(final GlobalComm comm) {
             this.comm = Objects.requireNonNull(comm);
@@ -179,13 +179,14 @@ public final class EncContext {
         }
 
         /**
-         * Skips the network stage altogether.
+         * Skips the network stage altogether. No setting reaches this: {@code NEURON_RT_DBG_EARLY_COMPLETION} lets an op-FIFO honour
+         * its operations' early send completion, which is another thing.
          *
          * @param skip true ends the network task in its first step.
          * @return this.
          */
-        public Builder earlyCompletion(final boolean skip) {
-            earlyCompletion = skip;
+        public Builder skipNetwork(final boolean skip) {
+            skipsNetwork = skip;
             return this;
         }
 

@@ -82,7 +82,8 @@ public final class GlobalComm implements AutoCloseable {
     }
 
     /**
-     * Frees the communicator. Running tasks fail; the group's last communicator ends the worker. Bounded.
+     * Frees the communicator. Running tasks fail; the group's last communicator ends the worker. Bounded: a step that does not come
+     * back within 2 s is left behind, and this rank's side of the barrier is closed, by a thread of its own, when the step is out of it.
      *
      * @throws NrtException INVALID_HANDLE when it was freed before.
      */
@@ -90,17 +91,36 @@ public final class GlobalComm implements AutoCloseable {
         if (!freeing.compareAndSet(false, true)) {
             throw new NrtException(NrtStatus.INVALID_HANDLE, this + " was freed before");
         }
+        boolean quiet = false;
         try {
-            if (!queue.abandon(this, ABANDON_TIMEOUT_MS, TimeUnit.MILLISECONDS)) {
+            quiet = queue.abandon(this, ABANDON_TIMEOUT_MS, TimeUnit.MILLISECONDS);
+            if (!quiet) {
                 LOG.error("{}: a step did not come back within {} ms; {} tasks are left to it", this, ABANDON_TIMEOUT_MS, liveTasks());
             }
         } finally {
             try {
                 registry.release(queue);
             } finally {
-                barrier.close();
+                closeBarrier(quiet);
             }
         }
+    }
+
+    /** The step that did not come back may be inside the barrier, whose close waits for it. */
+    private void closeBarrier(final boolean quiet) {
+        if (quiet) {
+            barrier.close();
+            return;
+        }
+        final Thread closer = new Thread(() -> {
+            try {
+                barrier.close();
+            } catch (final RuntimeException ex) {
+                LOG.error("{}: the barrier could not be closed", this, ex);
+            }
+        }, "nrt4j-barrier-close-" + necDev);
+        closer.setDaemon(true);
+        closer.start();
     }
 
     /** Frees the communicator unless that was done before. */

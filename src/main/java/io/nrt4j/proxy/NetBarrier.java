@@ -45,7 +45,18 @@ public final class NetBarrier implements HostBarrier {
             sendWord = memory.view(offset, Long.BYTES);
             recvWord = memory.view(offset + Long.BYTES, Long.BYTES);
             sendRegistration = transport.regMr(sendComm, sendAddress, Long.BYTES, memory.placement());
-            recvRegistration = transport.regMr(recvComm, recvAddress, Long.BYTES, memory.placement());
+            try {
+                recvRegistration = transport.regMr(recvComm, recvAddress, Long.BYTES, memory.placement());
+            } catch (final RuntimeException ex) {
+                deregister(sendComm, sendRegistration, ex);
+                throw ex;
+            }
+        }
+
+        /** Ends the registrations of a link that is not used. */
+        void giveBack(final RuntimeException cause) {
+            deregister(sendComm, sendRegistration, cause);
+            deregister(recvComm, recvRegistration, cause);
         }
 
         /** Sends a round's word; true when the network has it. */
@@ -114,8 +125,21 @@ public final class NetBarrier implements HostBarrier {
                 links[i] = new Link(peer, sendComms[peer], recvComms[peer], 2L * Long.BYTES * i);
             }
         } catch (final RuntimeException ex) {
+            for (int i = 0; i < links.length && links[i] != null; i++) {
+                links[i].giveBack(ex);
+            }
             memory.close();
             throw ex;
+        }
+    }
+
+    /** Before the memory goes. A registration that stays keeps the memory: it is never freed then. */
+    private void deregister(final long comm, final long registration, final RuntimeException cause) {
+        try {
+            transport.deregMr(comm, registration);
+        } catch (final RuntimeException ex) {
+            cause.addSuppressed(ex);
+            memory.storage().retain();
         }
     }
 
@@ -164,10 +188,28 @@ public final class NetBarrier implements HostBarrier {
             return;
         }
         closed = true;
+        RuntimeException failure = null;
         for (final Link link : links) {
-            transport.closeSend(link.sendComm);
-            transport.closeRecv(link.recvComm);
+            failure = closeOne(() -> transport.closeSend(link.sendComm), failure);
+            failure = closeOne(() -> transport.closeRecv(link.recvComm), failure);
         }
         memory.close();
+        if (failure != null) {
+            throw failure;
+        }
+    }
+
+    /** One step of the close; the first failure so far. Memory that the network may still touch is never freed. */
+    private RuntimeException closeOne(final Runnable step, final RuntimeException before) {
+        try {
+            step.run();
+        } catch (final RuntimeException ex) {
+            memory.storage().retain();
+            if (before == null) {
+                return ex;
+            }
+            before.addSuppressed(ex);
+        }
+        return before;
     }
 }

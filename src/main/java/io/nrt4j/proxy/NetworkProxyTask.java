@@ -13,6 +13,9 @@ import org.slf4j.LoggerFactory;
  * <p>The streams are independent: each walks its own blocks. A step is idle when all unfinished streams are, and done when all are.
  * A stream whose last block is done is not ticked any more, since the far side would begin its next run.
  *
+ * <p>When a start fails, the blocks that were started before it are given up. Where receives of theirs are posted already, the far
+ * side fails the stream, so that neither the next execution nor a sibling's waits behind a block that nobody runs.
+ *
  * <p>Ports {@code enc_network_proxy_task} (104 B; num_net_ops[4] +84): {@code step} 0x1d0620, {@code init_network_proxy} 0x1ce5b0,
  * {@code setup_first_basic_block_switch} 0x1ce560, {@code check_basic_block_switch} 0x1d01c0, {@code proxy_progress} 0x1d03f0.
  */
@@ -90,7 +93,23 @@ public final class NetworkProxyTask extends ProxyTask {
             return true;
         } catch (final RuntimeException ex) {
             fail("start", stream, ctx().blockId(stream, block), ex);
+            abandonBefore(stream, block);
             return false;
+        }
+    }
+
+    /** Gives up what was started before the block whose start failed. */
+    private void abandonBefore(final int failedStream, final int failedBlock) {
+        for (int stream = 0; stream <= failedStream; stream++) {
+            final int end = stream == failedStream ? failedBlock : ctx().blocks(stream);
+            for (int block = 0; block < end; block++) {
+                try {
+                    proxy.abandon(networkComm, stream, ctx().blockId(stream, block), state().failure());
+                } catch (final RuntimeException ex) {
+                    LOG.error("[nec_dev {}] stream {}, block {} could not be given up", ctx().comm().necDev(), stream,
+                        ctx().blockId(stream, block), ex);
+                }
+            }
         }
     }
 

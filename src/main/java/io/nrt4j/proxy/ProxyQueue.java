@@ -5,6 +5,7 @@ import io.nrt4j.NrtStatus;
 import io.nrt4j.concurrent.Agent;
 import io.nrt4j.concurrent.AgentThread;
 import io.nrt4j.concurrent.IdleStrategy;
+import io.nrt4j.concurrent.Uninterrupted;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Iterator;
@@ -220,27 +221,18 @@ public final class ProxyQueue {
             freedComms++;
             stateQueue.removeIf(state -> state.encCtx().comm() == comm);
         }
-        long leftNs = unit.toNanos(timeout);
-        boolean interrupted = false;
-        final long deadlineNs = System.nanoTime() + leftNs;
         mtx.lock();
         try {
             cv.signalAll();
-            while (comm.liveTasks() > 0 && leftNs > 0) {
-                try {
+            return Uninterrupted.await(unit.toNanos(timeout), leftNs -> {
+                if (comm.liveTasks() > 0) {
                     dropped.awaitNanos(leftNs);
-                } catch (final InterruptedException ex) {
-                    interrupted = true;
                 }
-                leftNs = deadlineNs - System.nanoTime();
-            }
+                return comm.liveTasks() == 0;
+            });
         } finally {
             mtx.unlock();
-            if (interrupted) {
-                Thread.currentThread().interrupt();
-            }
         }
-        return comm.liveTasks() == 0;
     }
 
     // ---- the worker

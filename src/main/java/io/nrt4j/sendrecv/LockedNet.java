@@ -2,6 +2,7 @@ package io.nrt4j.sendrecv;
 
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
+import io.nrt4j.concurrent.Uninterrupted;
 import io.nrt4j.net.NetTransport;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
@@ -131,25 +132,11 @@ final class LockedNet {
      */
     boolean close(final long timeoutNs) {
         closed = true;
-        final long deadlineNs = System.nanoTime() + timeoutNs;
-        boolean interrupted = false;
-        try {
-            while (true) {
-                try {
-                    if (!lock.tryLock(deadlineNs - System.nanoTime(), TimeUnit.NANOSECONDS)) {
-                        return false;
-                    }
-                    lock.unlock();
-                    return true;
-                } catch (final InterruptedException ex) {
-                    interrupted = true;
-                }
-            }
-        } finally {
-            if (interrupted) {
-                Thread.currentThread().interrupt();
-            }
+        final boolean quiet = Uninterrupted.await(timeoutNs, leftNs -> lock.tryLock(leftNs, TimeUnit.NANOSECONDS));
+        if (quiet) {
+            lock.unlock();
         }
+        return quiet;
     }
 
     /** After {@link #close}: waits for the step that is under way, however long it takes. */

@@ -23,6 +23,8 @@ import io.nrt4j.proxy.TaskType;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * One rank of a collective: its memory, its links, its core, and a context for each step of the ring.
@@ -38,6 +40,8 @@ final class CollectiveRank implements AutoCloseable {
     private static final int RECV_SEMAPHORE = 1;
     private static final int SEMAPHORES = 2;
     private static final int ROUNDS = 1;
+    private static final Logger LOG = LoggerFactory.getLogger(CollectiveRank.class);
+    private static final long CORE_LIMIT_NS = TimeUnit.SECONDS.toNanos(10);
     private static final Duration WATCHDOG = Duration.ofSeconds(10);
 
     private final CollectiveKind kind;
@@ -174,9 +178,7 @@ final class CollectiveRank implements AutoCloseable {
      * @throws NrtException with the first outcome that is not SUCCESS.
      */
     void run() {
-        final Thread program = new Thread(this::program, "core-" + rank);
-        program.setDaemon(true);
-        program.start();
+        core.startProgram("core-" + rank, this::program);
         try {
             execId++;
             for (final EncContext step : steps) {
@@ -191,7 +193,7 @@ final class CollectiveRank implements AutoCloseable {
             core.halt();
             throw ex;
         } finally {
-            join(program);
+            core.endProgram(CORE_LIMIT_NS);
         }
     }
 
@@ -219,19 +221,6 @@ final class CollectiveRank implements AutoCloseable {
         }
     }
 
-    private void join(final Thread program) {
-        try {
-            program.join(TimeUnit.SECONDS.toMillis(10));
-        } catch (final InterruptedException ex) {
-            core.halt();
-            Thread.currentThread().interrupt();
-        }
-        if (program.isAlive()) {
-            // It still looks at memory that close() would free.
-            core.halt();
-        }
-    }
-
     /**
      * Compares every byte of the result with a plain computation.
      *
@@ -254,7 +243,10 @@ final class CollectiveRank implements AutoCloseable {
         }
     }
 
-    /** Fails what runs, then closes the links, at which the neighbours fail; then the memory goes. */
+    /**
+     * Fails what runs, then closes the links, at which the neighbours fail; then the memory goes, unless the core's program could not
+     * be ended and still adds to it.
+     */
     @Override
     public void close() {
         core.halt();
@@ -263,8 +255,15 @@ final class CollectiveRank implements AutoCloseable {
         }
         proxy.closeComm(networkComm);
         links.close();
+        final boolean ended = core.endProgram(CORE_LIMIT_NS);
         core.close();
-        data.close();
-        received.close();
+        if (ended) {
+            data.close();
+            received.close();
+        } else {
+            LOG.error("rank {}: the core's program did not end; the memory that it adds to stays allocated", rank);
+            data.storage().retain();
+            received.storage().retain();
+        }
     }
 }

@@ -1,20 +1,17 @@
 package io.nrt4j.tools;
 
-import io.nrt4j.NrtException;
-import io.nrt4j.NrtStatus;
+import io.nrt4j.net.Connecting;
 import io.nrt4j.net.NetTransport;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.locks.LockSupport;
+import java.util.stream.Collectors;
 
 /**
  * A rank's links to its neighbours in the ring, and, where the barrier goes over the network too, those between rank 0 and every
  * other rank. Connected by one thread; closed with {@link #close()}.
  */
 final class RankLinks implements AutoCloseable {
-    private static final long PAUSE_NS = 200_000;
-
     private final NetTransport transport;
     private final int rank;
     private final Meeting meeting;
@@ -121,30 +118,18 @@ final class RankLinks implements AutoCloseable {
     }
 
     private void connectAll(final Duration limit) {
-        final long startNs = System.nanoTime();
-        while (true) {
-            boolean all = true;
-            String missing = "";
-            for (final Link link : links) {
-                if (!link.step()) {
-                    all = false;
-                    missing = missing.isEmpty() ? link.name : missing + ", " + link.name;
-                }
-            }
-            if (all) {
-                takeBarrierLinks();
-                return;
-            }
-            if (System.nanoTime() - startNs > limit.toNanos()) {
-                throw new NrtException(NrtStatus.TIMEOUT, "rank " + rank + " was not connected within " + limit.toMillis()
-                    + " ms; missing: " + missing);
-            }
-            if (Thread.currentThread().isInterrupted()) {
-                throw new NrtException(NrtStatus.CLOSED, "rank " + rank + " was interrupted while it connected");
-            }
-            transport.progress();
-            LockSupport.parkNanos(PAUSE_NS);
+        Connecting.await(transport, System.nanoTime() + limit.toNanos(), this::stepAll,
+            () -> "rank " + rank + " was not connected (missing: " + links.stream().filter(link -> link.comm == NetTransport.NOT_YET)
+                .map(link -> link.name).collect(Collectors.joining(", ")) + "; limit " + limit.toMillis() + " ms)");
+        takeBarrierLinks();
+    }
+
+    private boolean stepAll() {
+        boolean all = true;
+        for (final Link link : links) {
+            all &= link.step();
         }
+        return all;
     }
 
     /** The barrier owns its links from now on. */

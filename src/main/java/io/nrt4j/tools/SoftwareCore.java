@@ -1,6 +1,7 @@
 package io.nrt4j.tools;
 
 import io.nrt4j.NrtTensor;
+import io.nrt4j.concurrent.Uninterrupted;
 import io.nrt4j.net.NativeWord;
 import io.nrt4j.proxy.DeviceTrigger;
 import java.nio.ByteBuffer;
@@ -10,8 +11,8 @@ import java.util.concurrent.locks.LockSupport;
  * Plays the accelerator core's part for tests and for the demonstration: owns trigger words and semaphore words, opens triggers, waits
  * on semaphores, combines data.
  *
- * <p>Threads: one thread runs the core's program; {@link #halt()} by any. The words are shared with the proxy's worker, which
- * consumes triggers and stores semaphores.
+ * <p>Threads: one thread runs the core's program, started and ended by the core's owner; {@link #halt()} by any. The words are shared
+ * with the proxy's worker, which consumes triggers and stores semaphores. {@code program} is the owner's.
  */
 final class SoftwareCore implements AutoCloseable {
     private static final int RELEASED = 1;
@@ -22,6 +23,7 @@ final class SoftwareCore implements AutoCloseable {
     private final NativeWord[] triggers;
     private final NativeWord[] semaphores;
     private volatile boolean halted;
+    private Thread program;
 
     /**
      * Makes a core whose triggers are closed and whose semaphores are 0.
@@ -130,6 +132,32 @@ final class SoftwareCore implements AutoCloseable {
     }
 
     /**
+     * Runs a program on a thread of its own.
+     *
+     * @param name of the thread.
+     * @param code to be ended with {@link #endProgram} before the next one.
+     */
+    void startProgram(final String name, final Runnable code) {
+        program = new Thread(code, name);
+        program.setDaemon(true);
+        program.start();
+    }
+
+    /**
+     * Waits for the program's end; one that takes too long is halted and waited for once more.
+     *
+     * @param limitNs bound of each of the two waits.
+     * @return false if it still runs, and uses memory that must not be freed.
+     */
+    boolean endProgram(final long limitNs) {
+        if (program == null || Uninterrupted.join(program, limitNs)) {
+            return true;
+        }
+        halt();
+        return Uninterrupted.join(program, limitNs);
+    }
+
+    /**
      * Adds bytes to bytes, each modulo 256.
      *
      * @param target       where the sums go.
@@ -147,9 +175,14 @@ final class SoftwareCore implements AutoCloseable {
         }
     }
 
+    /** The words stay where they are under a program that could not be ended. */
     @Override
     public void close() {
         halt();
-        memory.close();
+        if (program == null || !program.isAlive()) {
+            memory.close();
+        } else {
+            memory.storage().retain();
+        }
     }
 }

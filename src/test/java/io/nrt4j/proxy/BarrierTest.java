@@ -10,8 +10,12 @@ import io.nrt4j.net.NetworkProxy;
 import io.nrt4j.net.loopback.FaultPlan;
 import io.nrt4j.net.loopback.FaultPlan.Operation;
 import io.nrt4j.net.loopback.LoopbackTransport;
+import io.nrt4j.testing.Await;
+import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -250,6 +254,60 @@ class BarrierTest {
     void rankNumbersAreChecked() {
         assertThatThrownBy(() -> new ProcessBarrier(2).of(2)).isInstanceOf(NrtException.class);
         assertThatThrownBy(() -> new ProcessBarrier(2).of(-1)).isInstanceOf(NrtException.class);
+    }
+
+    /** The transport does not come back from a step: the free goes on without it, and the barrier is closed when it does. */
+    @Test
+    void aStepThatIsStuckInTheTransportDoesNotHoldTheFreeForEver() throws Exception {
+        final LoopbackTransport real = new LoopbackTransport(plan);
+        open.add(real);
+        final long[][] sends = new long[2][2];
+        final long[][] receives = new long[2][2];
+        final LoopbackTransport[] both = {real, real};
+        link(both, 1, 0, sends, receives);
+        link(both, 0, 1, sends, receives);
+        final CountDownLatch inside = new CountDownLatch(1);
+        final CountDownLatch goOn = new CountDownLatch(1);
+        final NetTransport stuck = (NetTransport) Proxy.newProxyInstance(getClass().getClassLoader(), new Class<?>[] {NetTransport.class},
+            (self, method, arguments) -> {
+                if (method.getName().equals("irecv")) {
+                    inside.countDown();
+                    goOn.await();
+                }
+                return method.invoke(real, arguments);
+            });
+        try (ProxyRig threaded = ProxyRig.threaded()) {
+            final GlobalComm comm = threaded.comm(0, 0, new ScriptedProxy(), new NetBarrier(stuck, 0, sends[0], receives[0]));
+            comm.queue().append(new BarrierProxyTask(context(comm), 1));
+            assertThat(inside.await(10, TimeUnit.SECONDS)).isTrue();
+            final CompletableFuture<Void> freed = CompletableFuture.runAsync(comm::free);
+            try {
+                freed.get(8, TimeUnit.SECONDS);
+                assertThat(real.openComms()).as("not closed under the step").isEqualTo(4);
+            } finally {
+                goOn.countDown();
+            }
+            Await.until(ProxyRig.LIMIT, "this rank's links are closed", () -> real.openComms() == 2);
+            Await.until(ProxyRig.LIMIT, "the worker ends after all", () -> !comm.queue().isAlive());
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 3, 4})
+    void aBarrierWhoseMemoryCannotBeRegisteredLeavesNothingRegistered(final int nth) {
+        final LoopbackTransport transport = new LoopbackTransport(plan);
+        open.add(transport);
+        final LoopbackTransport[] all = {transport, transport, transport};
+        final long[][] sends = new long[3][3];
+        final long[][] receives = new long[3][3];
+        for (int rank = 1; rank < 3; rank++) {
+            link(all, rank, 0, sends, receives);
+            link(all, 0, rank, sends, receives);
+        }
+        plan.fail(Operation.REG_MR, nth, "no more registrations");
+        assertThatThrownBy(() -> new NetBarrier(transport, 0, sends[0], receives[0])).hasMessageContaining("no more registrations");
+        assertThat(transport.openRegistrations()).as("on memory that is freed").isZero();
+        assertThat(transport.openComms()).as("the links are the caller's").isEqualTo(8);
     }
 
     @Test

@@ -74,9 +74,10 @@ class NetworkProxyTaskTest {
     }
 
     @Test
-    void earlyCompletionSkipsTheNetwork() {
+    void aContextMaySkipTheNetworkWhichNoSettingDoes() {
+        rig.with("NEURON_RT_DBG_EARLY_COMPLETION", "1");
         final NetworkProxyTask task = new NetworkProxyTask(
-            ProxyRig.context(comm).trigger(new long[] {rig.address(0)}, 1).earlyCompletion(true).build(), 1);
+            ProxyRig.context(comm).trigger(new long[] {rig.address(0)}, 1).skipNetwork(true).build(), 1);
         assertThat(step(task)).isEqualTo(RunState.DONE);
         assertThat(proxy.calls()).isEmpty();
     }
@@ -147,6 +148,27 @@ class NetworkProxyTaskTest {
         assertThat(task.state().progressStatus().code()).isEqualTo(1206);
         assertThat(task.state().failure()).hasMessageContaining("broken " + call).hasMessageContaining("nec_dev 0");
         assertThat(task.state().failure().getCause()).isInstanceOf(NrtException.class);
+    }
+
+    @Test
+    void aStartThatFailsHalfwayGivesUpWhatWasStartedBeforeIt() {
+        proxy.fail("start 1/4", ScriptedProxy.failure("malformed"));
+        final EncContext ctx = EncContext.builder(comm).block(0, 1, ProxyRig.EMPTY).block(0, 2, ProxyRig.EMPTY)
+            .block(1, 3, ProxyRig.EMPTY).block(1, 4, ProxyRig.EMPTY).block(1, 5, ProxyRig.EMPTY).build();
+        final NetworkProxyTask task = new NetworkProxyTask(ctx, 1);
+        assertThat(step(task)).isEqualTo(RunState.DONE);
+        assertThat(proxy.calls()).containsExactly("start 0/1", "start 0/2", "start 1/3", "start 1/4",
+            "abandon 0/1", "abandon 0/2", "abandon 1/3");
+    }
+
+    @Test
+    void giveUpsThatFailDoNotHideWhyTheStartFailed() {
+        proxy.fail("start 0/3", ScriptedProxy.failure("malformed")).fail("abandon 0/1", ScriptedProxy.failure("nor that"));
+        final NetworkProxyTask task = new NetworkProxyTask(EncContext.builder(comm).block(0, 1, ProxyRig.EMPTY)
+            .block(0, 2, ProxyRig.EMPTY).block(0, 3, ProxyRig.EMPTY).build(), 1);
+        assertThat(step(task)).isEqualTo(RunState.DONE);
+        assertThat(task.state().failure()).hasMessageContaining("malformed");
+        assertThat(proxy.calls()).endsWith("abandon 0/1", "abandon 0/2");
     }
 
     @Test

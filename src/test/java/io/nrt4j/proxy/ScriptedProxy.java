@@ -70,6 +70,11 @@ final class ScriptedProxy implements NetworkProxy {
     }
 
     @Override
+    public synchronized void abandon(final long comm, final int stream, final int basicBlock, final NrtException cause) {
+        called("abandon " + stream + "/" + basicBlock);
+    }
+
+    @Override
     public synchronized void stop(final long comm, final int stream) {
         called("stop " + stream);
     }

@@ -8,7 +8,9 @@ import io.nrt4j.Placement;
 import io.nrt4j.net.NetTransport;
 import io.nrt4j.net.signals.SignalGuard;
 import java.util.Arrays;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -23,7 +25,9 @@ import org.slf4j.LoggerFactory;
  * connect failed, but for status 14, which is a stale handle.
  *
  * <p>Threads: as {@link NetTransport} says; see {@link NccomComm} for what excludes what. {@code nics} caches what the library
- * answers, which is the same for all who ask; {@code closed} elects the one that closes.
+ * answers, which is the same for all who ask; {@code closed} elects the one that closes. {@code netUses} counts, by
+ * compare-and-set, this transport while it is open and each communicator that is being ended; who brings it to 0 gives the library's
+ * network back, so that it does not end under a call.
  *
  * <p>Ports the {@code ncclNet*} wrappers (0x1c3xxx).
  */
@@ -32,6 +36,8 @@ final class LibnccomTransport implements NetTransport {
 
     private static final Logger LOG = LoggerFactory.getLogger(LibnccomTransport.class);
     private static final int UNKNOWN = -1;
+    /** How long a close waits for a registration or an accept inside the library. */
+    private static final long CLOSE_LIMIT_MS = 2000;
 
     private final Nccom nccom;
     private final NrtConfig config;
@@ -39,6 +45,7 @@ final class LibnccomTransport implements NetTransport {
     private final HandleTable<NccomComm> comms = new HandleTable<>();
     private final int[] nics = new int[NrtConfig.MAX_LNCS];
     private final AtomicBoolean closed = new AtomicBoolean();
+    private final AtomicInteger netUses = new AtomicInteger(1);
 
     /**
      * Starts the library's network, unless it runs.
@@ -137,7 +144,7 @@ final class LibnccomTransport implements NetTransport {
             }
             return call.out(0) == 0 ? NOT_YET : add(NccomComm.Kind.RECV, call.out(0));
         } finally {
-            listener.leave();
+            leave(listener);
         }
     }
 
@@ -171,7 +178,7 @@ final class LibnccomTransport implements NetTransport {
             }
             return found.addRegistration(mhandle, address, sizeBytes);
         } finally {
-            found.leave();
+            leave(found);
         }
     }
 
@@ -197,7 +204,7 @@ final class LibnccomTransport implements NetTransport {
                 throw NccomFailure.of(NccomSymbol.NET_DEREG_MR_OG, "on " + found, status);
             }
         } finally {
-            found.leave();
+            leave(found);
         }
     }
 
@@ -254,21 +261,54 @@ final class LibnccomTransport implements NetTransport {
         close(listenComm, NccomComm.Kind.LISTEN);
     }
 
-    /** Ends the registrations first: deregistering needs the communicator. */
     private void close(final long handle, final NccomComm.Kind kind) {
-        final NccomComm found = comms.find(handle);
-        if (found == null || found.kind() != kind || comms.remove(handle) == null) {
+        if (netUses.getAndUpdate(uses -> uses == 0 ? 0 : uses + 1) == 0) {
             return;
         }
-        found.beginClose();
-        try (NativeCall call = found.call()) {
-            for (long mhandle = found.nextRegistration(); mhandle != 0; mhandle = found.nextRegistration()) {
-                final int status = nccom.neuronNetDeregMrOG(call, found.pointer(), mhandle);
+        final NccomComm found = comms.find(handle);
+        if (found == null || found.kind() != kind || comms.remove(handle) == null) {
+            releaseNet();
+        } else if (found.beginClose(TimeUnit.MILLISECONDS.toNanos(CLOSE_LIMIT_MS))) {
+            end(found);
+        } else {
+            onStuck(found);
+        }
+    }
+
+    /** A listener has no memory that its owner waits for. */
+    private static void onStuck(final NccomComm comm) {
+        final String text = "close of " + comm + ": after " + CLOSE_LIMIT_MS + " ms, " + comm.inside()
+            + " calls for it are still inside the library; the last one to come back ends it";
+        LOG.error("{}", text);
+        if (comm.kind() != NccomComm.Kind.LISTEN) {
+            throw new NrtException(NrtStatus.TIMEOUT, text);
+        }
+    }
+
+    private void leave(final NccomComm comm) {
+        if (comm.leave()) {
+            end(comm);
+        }
+    }
+
+    /** Ends the registrations first: deregistering needs the communicator. */
+    private void end(final NccomComm comm) {
+        try (NativeCall call = comm.call()) {
+            for (long mhandle = comm.nextRegistration(); mhandle != 0; mhandle = comm.nextRegistration()) {
+                final int status = nccom.neuronNetDeregMrOG(call, comm.pointer(), mhandle);
                 if (status != 0) {
-                    LOG.error("{}", NccomFailure.of(NccomSymbol.NET_DEREG_MR_OG, "in the close of " + found, status).getMessage());
+                    LOG.error("{}", NccomFailure.of(NccomSymbol.NET_DEREG_MR_OG, "in the close of " + comm, status).getMessage());
                 }
             }
-            closeNative(call, kind, found.pointer(), found.toString());
+            closeNative(call, comm.kind(), comm.pointer(), comm.toString());
+        } finally {
+            releaseNet();
+        }
+    }
+
+    private void releaseNet() {
+        if (netUses.decrementAndGet() == 0) {
+            nccom.releaseNet();
         }
     }
 
@@ -294,6 +334,7 @@ final class LibnccomTransport implements NetTransport {
         }
     }
 
+    /** What a stuck call keeps open ends when that call comes back, and the library's network with it. */
     @Override
     public void close() {
         if (!closed.compareAndSet(false, true)) {
@@ -302,10 +343,14 @@ final class LibnccomTransport implements NetTransport {
         for (final long handle : comms.close()) {
             final NccomComm found = comms.find(handle);
             if (found != null) {
-                close(handle, found.kind());
+                try {
+                    close(handle, found.kind());
+                } catch (final NrtException ex) {
+                    LOG.debug("{} is closed all the same", this, ex); // it was told already, by the close of the communicator
+                }
             }
         }
-        nccom.releaseNet();
+        releaseNet();
     }
 
     // ---- checks

@@ -2,14 +2,17 @@ package io.nrt4j.net.libnccom;
 
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
+import io.nrt4j.concurrent.Uninterrupted;
 import io.nrt4j.net.NetTransport;
+import java.util.concurrent.TimeUnit;
 
 /**
  * One communicator of the library: its pointer, its requests and registrations, and the memory that its data calls go through.
  *
  * <p>Threads: posts and tests hold the monitor during their call, since call memory and tables are the communicator's. Registering
- * can take long and does not hold it: {@link #enter} and {@link #leave} count who is inside, and a close waits for them. After
- * {@link #beginClose} nothing reaches the library for this communicator but the close.
+ * can take long and does not hold it: {@link #enter} and {@link #leave} count who is inside, and a close waits for them, but not
+ * for ever: when it gave up, the last of them ends the communicator. After {@link #beginClose} nothing new reaches the library for
+ * this communicator but that.
  */
 final class NccomComm {
     /** What a communicator is for. */
@@ -23,6 +26,7 @@ final class NccomComm {
     private final RequestTable requests;
     private final RegistrationTable registrations;
     private boolean closing;
+    private boolean left;
     private int inside;
 
     NccomComm(final Nccom nccom, final Kind kind, final long handle, final long pointer) {
@@ -115,9 +119,11 @@ final class NccomComm {
         inside++;
     }
 
-    synchronized void leave() {
+    /** Ends such a call; true when the close has given up on it, and the communicator is the caller's to end. */
+    synchronized boolean leave() {
         inside--;
         notifyAll();
+        return left && inside == 0;
     }
 
     /** Between enter and leave: adds a registration. */
@@ -130,20 +136,25 @@ final class NccomComm {
         return registrations.remove(registration);
     }
 
-    /** No call begins any more, and those that are under way have come back when this returns. */
-    synchronized void beginClose() {
+    /**
+     * No call begins any more; waits for those that are under way, which the library cannot be told to end.
+     *
+     * @return false if one did not come back in time: the last one is told by {@link #leave} to end the communicator.
+     */
+    synchronized boolean beginClose(final long limitNs) {
         closing = true;
-        boolean interrupted = false;
-        while (inside > 0) {
-            try {
-                wait();
-            } catch (final InterruptedException ex) {
-                interrupted = true; // the library cannot be interrupted, and its memory must not go under it
+        left = !Uninterrupted.await(limitNs, leftNs -> {
+            if (inside > 0) {
+                TimeUnit.NANOSECONDS.timedWait(this, leftNs);
             }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
+            return inside == 0;
+        });
+        return !left;
+    }
+
+    /** Calls of the control path that are under way. */
+    synchronized int inside() {
+        return inside;
     }
 
     /** After beginClose: a registration that is left, or 0. */
@@ -151,7 +162,7 @@ final class NccomComm {
         return registrations == null ? 0 : registrations.removeAny();
     }
 
-    /** After beginClose, which makes it the closer's: the call memory. */
+    /** For who ends the communicator: the call memory. */
     NativeCall call() {
         return call;
     }

@@ -39,8 +39,8 @@ final class FifoStream {
         if (current == earlier) {
             current = null;
         }
-        // Early receives occupy the links: not while another block runs or waits, whose receives come first.
-        if (block.mayPostEarly() && (current == null || !current.isRunning()) && pending == NONE) {
+        // Early receives occupy the links: not before every block that was started earlier has run, whose receives come first.
+        if (block.mayPostEarly() && pending == NONE && allOthersHaveRun(block)) {
             current = block;
             try {
                 block.postEarly();
@@ -48,6 +48,36 @@ final class FifoStream {
                 failure = ex;
                 throw ex;
             }
+        }
+    }
+
+    private boolean allOthersHaveRun(final FifoBlock block) {
+        for (final FifoBlock other : blocks) {
+            if (other != block && (other.isRunning() || !other.hasRun())) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** Forgets a block that will not be run; if its receives are posted already, the stream fails. */
+    void abandon(final int id, final NrtException cause) {
+        final FifoBlock block = find(id);
+        if (block == null || failure != null) {
+            return;
+        }
+        if (block.isRunning()) {
+            // Whatever comes next on the link would be matched with them.
+            failure = new NrtException(cause.status(), "block " + id + " had posted receives and was given up: " + cause.getMessage(),
+                cause);
+            return;
+        }
+        blocks.remove(block);
+        if (pending == id) {
+            pending = NONE;
+        }
+        if (current == block) {
+            current = null;
         }
     }
 

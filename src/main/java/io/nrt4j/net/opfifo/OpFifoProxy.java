@@ -130,6 +130,18 @@ public final class OpFifoProxy implements NetworkProxy {
     }
 
     @Override
+    public void abandon(final long comm, final int stream, final int basicBlock, final NrtException cause) {
+        final FifoComm found = checked("abandon", comm, stream, basicBlock);
+        synchronized (found) {
+            try {
+                streamOf(found, stream).abandon(basicBlock, cause);
+            } catch (final NrtException ex) {
+                throw failure("abandon", stream, basicBlock, ex);
+            }
+        }
+    }
+
+    @Override
     public int progress(final long comm, final int stream, final int basicBlock) {
         final FifoComm found = checked("progress", comm, stream, basicBlock);
         synchronized (found) {

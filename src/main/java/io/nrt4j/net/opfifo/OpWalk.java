@@ -49,6 +49,7 @@ final class OpWalk {
     private final boolean exactSizes;
     private final Semaphore complete;
     private final Semaphore handshake;
+    private boolean credited;
     private int size;
     private int posted;
     private int completed;
@@ -122,9 +123,10 @@ final class OpWalk {
         size++;
     }
 
-    /** Begins a run: the device gets its credits. */
+    /** Begins a run: in the first one the device gets its credits, which a run gives back one by one, all of them by its end. */
     void begin() {
-        if (sending && size > 0) {
+        if (sending && size > 0 && !credited) {
+            credited = true;
             handshake.add(window);
         }
     }

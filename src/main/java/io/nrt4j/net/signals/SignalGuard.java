@@ -12,15 +12,19 @@ import java.util.function.Supplier;
  * A JVM whose SIGSEGV handler is gone aborts at the next implicit null check or safepoint poll. So each such call runs here: the handlers
  * are read before and put back after, which costs a few microseconds.
  *
- * <p>Threads: one guarded call at a time in the process, whichever transport's, since another one would take replaced handlers for
- * the JVM's. All fields are guarded by the class's lock.
+ * <p>Threads: any number of calls at the same time, and calls within calls: some wait inside the library for one another, as the
+ * ranks of one process do. The handlers are saved when the first of them begins, while they are the JVM's for certain, and put back
+ * whenever one of them returns, whichever; so what a call replaces is gone again when the last one has returned, at the latest. A
+ * handler that the program itself installs while a guarded call runs is lost. {@code inside} and the saved handlers are guarded by
+ * the class's lock, which is never held while a call runs.
  */
 public final class SignalGuard {
     private static final int[] SIGNALS = {11, 7, 4, 6, 15, 2}; // SEGV, BUS, ILL, ABRT, TERM, INT
     /** {@code struct sigaction} has 152 bytes with glibc on x86-64. */
     private static final int ACTION_ROOM = 256;
     private static final long SAVED = Native.malloc((long) SIGNALS.length * ACTION_ROOM);
-    private static boolean guarding;
+    /** Guarded calls under way. */
+    private static int inside;
 
     static {
         Native.register(SignalGuard.class, NativeLibrary.getInstance("c"));
@@ -33,27 +37,33 @@ public final class SignalGuard {
     private static native int sigaction(int signal, long action, long old);
 
     /**
-     * Runs a native call and puts the signal handlers back, also when it throws. A call within a guarded call is as guarded.
+     * Runs a native call and puts the signal handlers back, also when it throws.
      *
      * @param call what to run.
      * @param <T>  type of its answer.
      * @return its answer.
      */
-    public static synchronized <T> T around(final Supplier<T> call) {
-        if (guarding) {
-            return call.get();
-        }
-        for (int i = 0; i < SIGNALS.length; i++) {
-            sigaction(SIGNALS[i], 0, saved(i));
-        }
-        guarding = true;
+    public static <T> T around(final Supplier<T> call) {
+        enter();
         try {
             return call.get();
         } finally {
-            guarding = false;
+            leave();
+        }
+    }
+
+    private static synchronized void enter() {
+        if (inside++ == 0) {
             for (int i = 0; i < SIGNALS.length; i++) {
-                sigaction(SIGNALS[i], saved(i), 0);
+                sigaction(SIGNALS[i], 0, saved(i));
             }
+        }
+    }
+
+    private static synchronized void leave() {
+        inside--;
+        for (int i = 0; i < SIGNALS.length; i++) {
+            sigaction(SIGNALS[i], saved(i), 0);
         }
     }
 

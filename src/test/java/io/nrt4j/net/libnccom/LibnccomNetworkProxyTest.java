@@ -21,6 +21,7 @@ import io.nrt4j.testing.Await;
 import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.Random;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
@@ -183,6 +184,19 @@ class LibnccomNetworkProxyTest {
         assertRefused(() -> proxy.start(sender, 0, 0, null, NO_SENDS, NO_RECEIVES), "null");
         assertRefused(() -> proxy.start(sender, 4, 0, new NetOpsInfo[0], NO_SENDS, NO_RECEIVES), "no stream 4");
         assertRefused(() -> proxy.progress(sender, -1, 0), "no stream -1");
+    }
+
+    /** The library may let nobody go before all ranks of the communicator have come, in whichever threads they are. */
+    @Test
+    void twoRanksOfOneProcessJoinThoughEachWaitsForTheOther() throws Exception {
+        NccomStandIn.set("INIT_WAITS", 1);
+        NccomStandIn.configure();
+        final String rootId = "127.0.0.1:" + ProcessHandle.current().pid() + "-" + root++;
+        final CompletableFuture<Long> other = CompletableFuture.supplyAsync(() -> proxy.openComm(1, 2, rootId, 0));
+        final long mine = proxy.openComm(0, 2, rootId, 0);
+        assertThat(other.get()).isNotEqualTo(mine);
+        proxy.closeComm(mine);
+        proxy.closeComm(other.get());
     }
 
     @Test

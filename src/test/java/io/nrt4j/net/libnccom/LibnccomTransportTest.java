@@ -11,6 +11,8 @@ import io.nrt4j.NrtTensor;
 import io.nrt4j.Placement;
 import io.nrt4j.net.NetTransport;
 import io.nrt4j.net.libnccom.NccomStandIn.Live;
+import io.nrt4j.testing.Await;
+import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
@@ -23,6 +25,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 @ExtendWith(StandInGuard.class)
 @Timeout(value = 120, unit = TimeUnit.SECONDS)
 class LibnccomTransportTest {
+    private static final Duration LIMIT = Duration.ofSeconds(20);
+
     private static NetTransport open() {
         return new LibnccomProvider().create(NccomStandIn.config().build());
     }
@@ -167,6 +171,39 @@ class LibnccomTransportTest {
                 assertThat(NccomStandIn.live(Live.MRS)).isZero();
             }
         }
+        NccomStandIn.assertNothingOpen();
+    }
+
+    /** A registration that does not come back holds up neither the close of its communicator nor that of the transport. */
+    @Test
+    void aCloseGivesUpOnARegistrationThatDoesNotComeBackWhichThenEndsTheCommunicator() throws InterruptedException {
+        final NetTransport transport = open();
+        try (NrtTensor tensor = NrtTensor.allocate(1000)) {
+            final byte[] handle = new byte[NetTransport.HANDLE_BYTES];
+            transport.listen(0, handle);
+            final long send = transport.connect(0, handle);
+            transport.regMr(send, tensor.address(), 1000, Placement.HOST);
+            NccomStandIn.set("HOLD_REG", 1);
+            NccomStandIn.configure();
+            final long before = NccomStandIn.calls(NccomSymbol.NET_REG_MR_OG);
+            final Thread registrar = new Thread(() -> transport.regMr(send, tensor.address(), 1000, Placement.HOST));
+            registrar.start();
+            Await.until(LIMIT, "it is inside", () -> NccomStandIn.calls(NccomSymbol.NET_REG_MR_OG) > before);
+            final long startNs = System.nanoTime();
+            assertThatThrownBy(() -> transport.closeSend(send)).isInstanceOfSatisfying(NrtException.class,
+                ex -> assertThat(ex.status()).isEqualTo(NrtStatus.TIMEOUT)).hasMessageContaining("send communicator")
+                .hasMessageContaining("1 calls");
+            transport.closeSend(send);
+            transport.close();
+            assertThat(System.nanoTime() - startNs).as("2 s for all").isLessThan(TimeUnit.SECONDS.toNanos(8));
+            assertThat(NccomStandIn.live(Live.COMMS)).as("not closed under the call").isEqualTo(1);
+            assertThat(NccomStandIn.calls(NccomSymbol.FINI_PLUGIN)).as("the network neither").isZero();
+            NccomStandIn.set("HOLD_REG", 0);
+            NccomStandIn.configure();
+            registrar.join(10_000);
+            assertThat(registrar.isAlive()).isFalse();
+        }
+        assertThat(NccomStandIn.calls(NccomSymbol.FINI_PLUGIN)).isEqualTo(1);
         NccomStandIn.assertNothingOpen();
     }
 

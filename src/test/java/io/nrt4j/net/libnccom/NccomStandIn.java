@@ -34,7 +34,7 @@ public final class NccomStandIn {
     private static final List<String> FILES = List.of("nccom_standin.c", "nccom_standin_net.c", "nccom_standin_proxy.c");
     private static final String PREFIX = "NCCOM_STANDIN_";
     private static final List<String> VARIABLES = List.of("COMPAT", "FAIL", "NULL_COMMS", "NULL_REQUESTS", "SLOW_TEST", "ROOM",
-        "NO_DEVICE_MEMORY", "SOCKETS", "CONNECT_WAITS", "RECORD", "STEAL_SIGNALS");
+        "NO_DEVICE_MEMORY", "SOCKETS", "CONNECT_WAITS", "INIT_WAITS", "HOLD_REG", "RECORD", "STEAL_SIGNALS");
     private static Path folder;
     private static Path library;
 

@@ -204,6 +204,8 @@ class OpFifoProxyTest {
         run(0, 0);
         assertThat(pair.word(0, 1).load()).isEqualTo(13);
         assertArrived(10);
+        run(0, 0);
+        assertThat(pair.word(0, 1).load()).as("a second run finds the credits that the first gave back").isEqualTo(23);
     }
 
     @Test
@@ -229,6 +231,55 @@ class OpFifoProxyTest {
         run(0, 0);
         run(0, 1);
         assertArrived(4);
+    }
+
+    /** The links are the first block's: it has not run, whether it waits for its trigger or only sends. */
+    @Test
+    void earlyReceivesWaitForABlockThatWasStartedBeforeAndHasNotRun() {
+        startReceive(0, 0, receiveInfo(4).build(), receives(0, 4, NET_TRANSFER));
+        startReceive(0, 1, receiveInfo(6).earlyRecvPosting(true).build(), receives(0, 6, NET_TRANSFER));
+        assertThat(pair.plans[1].calls(Operation.IRECV)).as("block 0 comes first").isZero();
+        startSend(0, 0, sendInfo(4).build(), sends(0, 4, NET_TRANSFER));
+        startSend(0, 1, sendInfo(6).build(), sends(0, 6, NET_TRANSFER));
+        run(0, 0);
+        assertArrived(4);
+        run(0, 1);
+        assertArrived(6);
+    }
+
+    @Test
+    void earlyReceivesWaitForABlockThatOnlySends() {
+        pair.proxies[1].start(pair.comms[1], 0, 0, new NetOpsInfo[0], NO_SENDS, NO_RECEIVES);
+        startReceive(0, 1, receiveInfo(4).earlyRecvPosting(true).build(), receives(0, 4, NET_TRANSFER));
+        assertThat(pair.progress(1, 0, 0) & DONE).isEqualTo(DONE);
+        startReceive(0, 2, receiveInfo(4).earlyRecvPosting(true).build(), receives(0, 4, NET_TRANSFER));
+        assertThat(pair.plans[1].calls(Operation.IRECV)).as("block 1 comes first").isZero();
+        startSend(0, 1, sendInfo(4).build(), sends(0, 4, NET_TRANSFER));
+        run(0, 1);
+        startReceive(0, 3, receiveInfo(4).earlyRecvPosting(true).build(), receives(0, 4, NET_TRANSFER));
+        assertThat(pair.plans[1].calls(Operation.IRECV)).as("block 2 comes first; these are of block 1").isEqualTo(4);
+    }
+
+    @Test
+    void aBlockThatIsGivenUpIsForgotten() {
+        startReceive(0, 0, receiveInfo(4).build(), receives(0, 4, NET_TRANSFER));
+        pair.proxies[1].abandon(pair.comms[1], 0, 0, new NrtException(NrtStatus.NETWORK_PROXY_FAILURE, "the other block is malformed"));
+        assertThat(pair.proxies[1].blocks(pair.comms[1], 0)).isZero();
+        startBoth(0, 1, 4);
+        run(0, 1);
+        assertArrived(4);
+    }
+
+    /** Nobody would run it, and whatever comes next would be matched with its receives. */
+    @Test
+    void aBlockThatIsGivenUpWithItsReceivesPostedFailsTheStreamAndNoOther() {
+        startReceive(0, 0, receiveInfo(4).earlyRecvPosting(true).build(), receives(0, 4, NET_TRANSFER));
+        startReceive(0, 1, receiveInfo(4).build(), receives(0, 4, NET_TRANSFER));
+        startBoth(1, 0, 4);
+        pair.proxies[1].abandon(pair.comms[1], 0, 0, new NrtException(NrtStatus.NETWORK_PROXY_FAILURE, "the other block is malformed"));
+        assertRefused(() -> pair.progress(1, 0, 1), "block 0 had posted receives and was given up: the other block is malformed");
+        assertRefused(() -> startReceive(0, 0, receiveInfo(4).build(), receives(0, 4, NET_TRANSFER)), "has failed before");
+        run(1, 0);
     }
 
     @Test

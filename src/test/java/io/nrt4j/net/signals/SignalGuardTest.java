@@ -4,14 +4,20 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.sun.jna.Function;
+import com.sun.jna.Memory;
 import com.sun.jna.NativeLibrary;
 import com.sun.jna.Pointer;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /** Handlers that a guarded call replaces are the JVM's again afterwards. */
 class SignalGuardTest {
     private static final Function SIGNAL = NativeLibrary.getInstance("c").getFunction("signal");
+    private static final Function SIGACTION = NativeLibrary.getInstance("c").getFunction("sigaction");
     private static final int SIGBUS = 7;
     private static final int SIGTERM = 15;
     private static final Pointer IGNORE = new Pointer(1);
@@ -21,15 +27,11 @@ class SignalGuardTest {
         return SIGNAL.invokePointer(new Object[] {signal, handler});
     }
 
-    private static Pointer handler(final int signal) {
-        final Pointer handler = replace(signal, IGNORE);
-        replace(signal, handler);
-        return handler;
-    }
-
-    /** Reads without lasting effect, since {@code signal} would drop the handler's flags. */
+    /** Reads only: the handler is what {@code struct sigaction} begins with. */
     private static Pointer look(final int signal) {
-        return SignalGuard.around(() -> handler(signal));
+        final Memory action = new Memory(256);
+        assertThat(SIGACTION.invokeInt(new Object[] {signal, null, action})).isZero();
+        return action.getPointer(0);
     }
 
     @Test
@@ -59,14 +61,58 @@ class SignalGuardTest {
     }
 
     @Test
-    void aCallWithinACallRestoresNothingThatTheOuterOneReplaced() {
+    void aCallWithinACallPutsThemBackTooAndTheOuterOneOnceMore() {
         final Pointer bus = look(SIGBUS);
         final Pointer between = SignalGuard.around(() -> {
             replace(SIGBUS, IGNORE);
             SignalGuard.around(() -> replace(SIGBUS, new Pointer(0)));
-            return handler(SIGBUS);
+            final Pointer seen = look(SIGBUS);
+            replace(SIGBUS, IGNORE);
+            return seen;
         });
-        assertThat(between).as("SIG_DFL").isNull();
+        assertThat(between).as("after the inner one").isEqualTo(bus);
         assertThat(look(SIGBUS)).isEqualTo(bus);
+    }
+
+    /** Two that wait for one another, as ranks of one process do, overlapping in a fixed order. */
+    @Test
+    @Timeout(value = 30, unit = TimeUnit.SECONDS)
+    void whicheverOfTwoCallsReturnsPutsTheJvmsHandlersBack() throws Exception {
+        final Pointer bus = look(SIGBUS);
+        final Pointer term = look(SIGTERM);
+        final CountDownLatch firstReplaced = new CountDownLatch(1);
+        final CountDownLatch secondIsInside = new CountDownLatch(1);
+        final CountDownLatch firstReturned = new CountDownLatch(1);
+        final CompletableFuture<Void> first = CompletableFuture.runAsync(() -> {
+            SignalGuard.around(() -> {
+                replace(SIGBUS, IGNORE);
+                firstReplaced.countDown();
+                return await(secondIsInside);
+            });
+            firstReturned.countDown();
+        });
+        final Pointer[] seen = new Pointer[2];
+        assertThat(await(firstReplaced)).isTrue();
+        SignalGuard.around(() -> {
+            // What it begins with is the first one's doing, and must not be taken for the JVM's.
+            seen[0] = look(SIGBUS);
+            secondIsInside.countDown();
+            await(firstReturned);
+            seen[1] = look(SIGBUS);
+            return replace(SIGTERM, IGNORE);
+        });
+        first.get();
+        assertThat(seen[0]).isEqualTo(IGNORE);
+        assertThat(seen[1]).as("the first has returned, the second has not").isEqualTo(bus);
+        assertThat(look(SIGBUS)).isEqualTo(bus);
+        assertThat(look(SIGTERM)).isEqualTo(term);
+    }
+
+    private static boolean await(final CountDownLatch latch) {
+        try {
+            return latch.await(10, TimeUnit.SECONDS);
+        } catch (final InterruptedException ex) {
+            throw new AssertionError(ex);
+        }
     }
 }
