@@ -6,6 +6,7 @@ import io.nrt4j.NrtSetting;
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.concurrent.NanoClock;
+import io.nrt4j.concurrent.ThreadEnd;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -285,22 +286,8 @@ public final class KvLeader implements AutoCloseable {
         if (Thread.currentThread() == elector) {
             return;
         }
-        boolean interrupted = false;
-        final long deadlineNs = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(CLOSE_TIMEOUT_MS);
-        long leftMs = CLOSE_TIMEOUT_MS;
-        while (elector.isAlive() && leftMs > 0) {
-            try {
-                elector.join(leftMs);
-            } catch (final InterruptedException ex) {
-                interrupted = true;
-            }
-            leftMs = TimeUnit.NANOSECONDS.toMillis(deadlineNs - System.nanoTime());
-        }
-        if (elector.isAlive()) {
+        if (!ThreadEnd.await(elector, System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(CLOSE_TIMEOUT_MS))) {
             LOG.warn("{} did not end within {} ms", elector.getName(), CLOSE_TIMEOUT_MS);
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
         }
     }
 }

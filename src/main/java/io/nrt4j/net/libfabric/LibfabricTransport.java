@@ -27,8 +27,8 @@ final class LibfabricTransport implements NetTransport {
 
     private static final int MAX_OPS = 1 << 15;
     private static final Logger LOG = LoggerFactory.getLogger(LibfabricTransport.class);
-    /** How long a close waits for the provider to give memory up, and for the peer to take what was sent to it. */
-    private static final long CLOSE_NS = TimeUnit.SECONDS.toNanos(2);
+    /** How long the transport's close waits for the provider to give memory up. */
+    private static final long CLOSE_NS = CLOSE_WAIT_NS;
     private static final long CLOSE_PAUSE_NS = 20_000;
     /** How long the end of receives is waited for when the peers have been told. */
     private static final long DRAIN_NS = TimeUnit.MILLISECONDS.toNanos(500);
@@ -186,29 +186,48 @@ final class LibfabricTransport implements NetTransport {
     }
 
     @Override
-    public void closeSend(final long comm) {
-        closeComm(comm, true);
+    public void beginClose(final long handle) {
+        engine.lock.lock();
+        try {
+            final Comm comm = engine.comms().find(handle);
+            if (comm != null && !comm.closed) {
+                engine.closing().begin(comm);
+            }
+        } finally {
+            engine.publishBusy();
+            engine.lock.unlock();
+        }
     }
 
     @Override
-    public void closeRecv(final long comm) {
-        closeComm(comm, false);
+    public void closeSend(final long comm, final long deadlineNs) {
+        closeComm(comm, true, deadlineNs);
     }
 
-    private void closeComm(final long handle, final boolean send) {
+    @Override
+    public void closeRecv(final long comm, final long deadlineNs) {
+        closeComm(comm, false, deadlineNs);
+    }
+
+    private void closeComm(final long handle, final boolean send, final long deadlineNs) {
+        final long startNs = System.nanoTime();
         engine.lock.lock();
         try {
-            final Comm comm = engine.comms().findOpen(handle, send);
-            if (comm == null) {
+            final Comm comm = engine.comms().find(handle);
+            if (comm == null || comm instanceof SendComm != send || comm.closeTaken) {
                 return;
             }
-            engine.closing().begin(comm);
-            final boolean ours = takeMemoryBack(comm);
+            comm.closeTaken = true;
+            if (!comm.closed) {
+                engine.closing().begin(comm);
+            }
+            final boolean ours = takeMemoryBack(comm, deadlineNs);
             control.announceClose(comm);
             registrations.endAll(handle);
             if (!ours) {
-                throw new NrtException(NrtStatus.TIMEOUT, "close of " + comm + ": peer " + comm.peer.index + " stands still, and "
-                    + selection.info().provider() + " has memory of its requests yet, after " + CLOSE_NS / 1_000_000 + " ms");
+                throw new NrtException(NrtStatus.TIMEOUT, "close of " + comm + ": peer " + comm.peer.index + " stands still or is slow, and "
+                    + selection.info().provider() + " has memory of its requests yet, after "
+                    + (System.nanoTime() - startNs) / 1_000_000 + " ms");
             }
         } finally {
             engine.publishBusy(); // first of all, closes the endpoint of a peer that died meanwhile
@@ -222,16 +241,15 @@ final class LibfabricTransport implements NetTransport {
      *
      * @return whether it has, or the peer is dead.
      */
-    private boolean takeMemoryBack(final Comm comm) {
+    private boolean takeMemoryBack(final Comm comm, final long deadlineNs) {
         final Peer peer = comm.peer;
-        final long startNs = System.nanoTime();
         while (engine.closing().holdsMemory(comm)) {
             final long now = System.nanoTime();
             if (!peer.alive()) {
                 if (now - peer.diedNs >= Outcomes.HOLD_NS) {
                     return true;
                 }
-            } else if (peer.standsStill() || now - startNs >= CLOSE_NS) {
+            } else if (peer.standsStill() || now - deadlineNs >= 0) {
                 peer.markStandingStill();
                 return false;
             }

@@ -240,12 +240,12 @@ final class LibnccomTransport implements NetTransport {
     // ---- closing
 
     @Override
-    public void closeSend(final long comm) {
+    public void closeSend(final long comm, final long deadlineNs) {
         close(comm, NccomComm.Kind.SEND);
     }
 
     @Override
-    public void closeRecv(final long comm) {
+    public void closeRecv(final long comm, final long deadlineNs) {
         close(comm, NccomComm.Kind.RECV);
     }
 
@@ -254,7 +254,7 @@ final class LibnccomTransport implements NetTransport {
         close(listenComm, NccomComm.Kind.LISTEN);
     }
 
-    /** Ends the registrations first: deregistering needs the communicator. */
+    /** Ends the registrations first: deregistering needs the communicator. The library's close waits for no peer, so for no deadline. */
     private void close(final long handle, final NccomComm.Kind kind) {
         final NccomComm found = comms.find(handle);
         if (found == null || found.kind() != kind || comms.remove(handle) == null) {
