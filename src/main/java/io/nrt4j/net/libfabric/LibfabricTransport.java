@@ -79,13 +79,13 @@ final class LibfabricTransport implements NetTransport {
     /** A constructor that fails leaves nothing behind. */
     private void undo(final FabricEndpoint opened, final ControlPlane plane) {
         removeShutdownHook();
-        if (plane != null) {
-            plane.close();
+        try {
+            if (plane != null) {
+                plane.close();
+            }
+        } finally {
+            closeBoth(opened);
         }
-        if (opened != null) {
-            opened.close();
-        }
-        selection.close();
     }
 
     /** For tests that look at what is under way. */
@@ -309,24 +309,43 @@ final class LibfabricTransport implements NetTransport {
         engine.lock.lock();
     }
 
-    /** Whatever fails: what the provider has of our memory, and the names of shared memory, go. */
+    /** Whatever fails: what the provider has of our memory, the names of shared memory, and who waits for the end, go. */
     private void closeEndpoint() {
-        engine.lock.lock();
         try {
-            engine.shutDown();
-            final long deadlineNs = System.nanoTime() + DRAIN_NS;
-            while (engine.drainReceives() && System.nanoTime() - deadlineNs < 0) {
-                pauseUnlocked();
+            engine.lock.lock();
+            try {
+                engine.shutDown();
+                final long deadlineNs = System.nanoTime() + DRAIN_NS;
+                while (engine.drainReceives() && System.nanoTime() - deadlineNs < 0) {
+                    pauseUnlocked();
+                }
+            } finally {
+                try {
+                    closeBoth(endpoint);
+                } finally {
+                    engine.lock.unlock();
+                }
             }
         } finally {
-            endpoint.close();
-            selection.close();
-            engine.lock.unlock();
-            rescue.close();
-            closeDone.countDown();
-            if (Thread.currentThread() != shutdownHook) {
-                removeShutdownHook();
+            try {
+                rescue.close();
+            } finally {
+                closeDone.countDown();
+                if (Thread.currentThread() != shutdownHook) {
+                    removeShutdownHook();
+                }
             }
+        }
+    }
+
+    /** The endpoint, if there is one, and what it was made from. */
+    private void closeBoth(final FabricEndpoint opened) {
+        try {
+            if (opened != null) {
+                opened.close();
+            }
+        } finally {
+            selection.close();
         }
     }
 
