@@ -312,14 +312,12 @@ final class LncContext {
     }
 
     private void closeComm(final Communicator comm, final long deadlineNs) {
-        boolean memoryIsOurs = true;
+        boolean memoryIsOurs = false; // whatever the transport throws
         try {
             if (comm.mrCache() != null) {
                 comm.mrCache().close(() -> closeNetComm(comm, deadlineNs));
             }
-        } catch (final NrtException ex) {
-            memoryIsOurs = ex.status() != NrtStatus.TIMEOUT;
-            throw ex;
+            memoryIsOurs = true;
         } finally {
             final int requests = comm.reclaimSlots(memoryIsOurs);
             if (!memoryIsOurs && requests > 0) {

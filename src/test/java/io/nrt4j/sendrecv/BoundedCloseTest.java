@@ -87,6 +87,20 @@ class BoundedCloseTest {
     }
 
     @Test
+    void aCloseThatFailsInWhateverWayKeepsTheMemory() {
+        final NrtAsyncSendRecv a = rig.initialised(0);
+        final NrtAsyncSendRecv b = engine(hooked);
+        EngineRig.init(b, 1);
+        final EngineRig.Pair pair = EngineRig.connect(a, 0, b, 1);
+        assertThat(b.recvTensor(tensor, 0, 8, pair.recv(), new SendRecvRequest())).isEqualTo(NrtStatus.SUCCESS);
+        hooked.before("closeRecv", () -> {
+            throw new IllegalStateException("planned");
+        });
+        assertThat(b.close(1)).isEqualTo(NrtStatus.FAILURE);
+        assertThat(tensor.storage().toString()).contains(" 1 in use");
+    }
+
+    @Test
     void aTransportThatDoesNotComeBackFromItsCloseKeepsOthersFromTheirInitForTheirTimeLimit() throws Exception {
         final NrtAsyncSendRecv b = engine(new AlteredLoopback(call -> {
             if (call.equals("close")) {
