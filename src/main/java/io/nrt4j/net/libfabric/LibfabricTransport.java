@@ -4,6 +4,7 @@ import io.nrt4j.NrtConfig;
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.Placement;
+import io.nrt4j.concurrent.TakeDown;
 import io.nrt4j.net.NetTransport;
 import java.io.IOException;
 import java.util.concurrent.CountDownLatch;
@@ -79,13 +80,14 @@ final class LibfabricTransport implements NetTransport {
     /** A constructor that fails leaves nothing behind. */
     private void undo(final FabricEndpoint opened, final ControlPlane plane) {
         removeShutdownHook();
-        try {
-            if (plane != null) {
-                plane.close();
-            }
-        } finally {
-            closeBoth(opened);
+        final TakeDown ends = new TakeDown();
+        if (plane != null) {
+            ends.step(plane::close);
         }
+        if (opened != null) {
+            ends.step(opened::close);
+        }
+        ends.step(selection::close).end();
     }
 
     /** For tests that look at what is under way. */
@@ -278,12 +280,7 @@ final class LibfabricTransport implements NetTransport {
             awaitClose(); // the JVM's shutdown must not overtake the application's close
             return;
         }
-        try {
-            giveUpReceives();
-            control.close();
-        } finally {
-            closeEndpoint();
-        }
+        new TakeDown().step(this::giveUpReceives).step(control::close).step(this::closeEndpoint).end();
     }
 
     /** While peers still serve them: an endpoint that is closed with a long receive under way may take the JVM with it. */
@@ -311,41 +308,26 @@ final class LibfabricTransport implements NetTransport {
 
     /** Whatever fails: what the provider has of our memory, the names of shared memory, and who waits for the end, go. */
     private void closeEndpoint() {
+        final TakeDown ends = new TakeDown();
+        engine.lock.lock();
         try {
-            engine.lock.lock();
-            try {
-                engine.shutDown();
-                final long deadlineNs = System.nanoTime() + DRAIN_NS;
-                while (engine.drainReceives() && System.nanoTime() - deadlineNs < 0) {
-                    pauseUnlocked();
-                }
-            } finally {
-                try {
-                    closeBoth(endpoint);
-                } finally {
-                    engine.lock.unlock();
-                }
-            }
+            ends.step(this::drain).step(endpoint::close).step(selection::close);
         } finally {
-            try {
-                rescue.close();
-            } finally {
-                closeDone.countDown();
-                if (Thread.currentThread() != shutdownHook) {
-                    removeShutdownHook();
-                }
-            }
+            engine.lock.unlock();
         }
+        ends.step(rescue::close);
+        closeDone.countDown();
+        if (Thread.currentThread() != shutdownHook) {
+            removeShutdownHook();
+        }
+        ends.end();
     }
 
-    /** The endpoint, if there is one, and what it was made from. */
-    private void closeBoth(final FabricEndpoint opened) {
-        try {
-            if (opened != null) {
-                opened.close();
-            }
-        } finally {
-            selection.close();
+    private void drain() {
+        engine.shutDown();
+        final long deadlineNs = System.nanoTime() + DRAIN_NS;
+        while (engine.drainReceives() && System.nanoTime() - deadlineNs < 0) {
+            pauseUnlocked();
         }
     }
 
