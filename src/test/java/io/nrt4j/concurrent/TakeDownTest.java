@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
+/** Steps that fail, with an exception or an error, keep none of the others from being taken. */
 class TakeDownTest {
     @Test
     void everyStepIsTakenAndTheFirstFailureTellsTheOthers() {

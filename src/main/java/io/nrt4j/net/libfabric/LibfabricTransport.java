@@ -227,8 +227,8 @@ final class LibfabricTransport implements NetTransport {
             control.announceClose(comm);
             registrations.endAll(handle);
             if (!ours) {
-                throw new NrtException(NrtStatus.TIMEOUT, "close of " + comm + ": peer " + comm.peer.index + " stands still or is slow, and "
-                    + selection.info().provider() + " has memory of its requests yet, after "
+                throw new NrtException(NrtStatus.TIMEOUT, "close of " + comm + ": peer " + comm.peer.index
+                    + " stands still or is slow, and " + selection.info().provider() + " has memory of its requests yet, after "
                     + (System.nanoTime() - startNs) / 1_000_000 + " ms");
             }
         } finally {
