@@ -6,6 +6,7 @@ import io.nrt4j.NrtSetting;
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.concurrent.NanoClock;
+import io.nrt4j.concurrent.StrangerLog;
 import io.nrt4j.concurrent.Uninterrupted;
 import java.io.IOException;
 import java.net.InetAddress;

@@ -6,6 +6,7 @@ import io.nrt4j.concurrent.Agent;
 import io.nrt4j.concurrent.AgentThread;
 import io.nrt4j.concurrent.IdleStrategy;
 import io.nrt4j.concurrent.NanoClock;
+import io.nrt4j.concurrent.StrangerLog;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.BindException;

@@ -33,6 +33,9 @@ public interface NetTransport extends AutoCloseable {
     /** No communicator yet, or no room for a request now: call again. Never a valid handle. */
     long NOT_YET = 0;
 
+    /** How long a close waits for the memory of requests, unless its caller says: 2 s. */
+    long CLOSE_WAIT_NS = 2_000_000_000L;
+
     /** Answer of {@link #test} while a request is in flight. */
     long PENDING = -1;
 
@@ -182,23 +185,56 @@ public interface NetTransport extends AutoCloseable {
     }
 
     /**
-     * Closes a send communicator. Its requests are given up and its registrations end: their memory is not
-     * touched after this returned. Idempotent.
+     * Begins the close of a send or receive communicator without waiting for anything: its requests are given up, and nothing is posted or
+     * tested on it any more. {@link #closeSend} or {@link #closeRecv} must follow. Whoever closes many begins them all first: what
+     * their closes wait for then comes to pass at the same time. Idempotent; there may be nothing to do.
      *
-     * @param comm send communicator.
-     * @throws NrtException TIMEOUT when the peer stands still and the memory of requests cannot be taken back in time: the communicator
-     *     is closed, but that memory may be touched until the transport is closed.
+     * @param comm send or receive communicator.
      */
-    void closeSend(long comm);
+    default void beginClose(final long comm) {
+        // Nothing is waited for unless an implementation says so.
+    }
 
     /**
-     * Closes a receive communicator. Its requests are given up and its registrations end: their memory is not
+     * Closes a send communicator, begun or not. Its requests are given up and its registrations end: their memory is not
      * touched after this returned. Idempotent.
      *
-     * @param comm receive communicator.
-     * @throws NrtException TIMEOUT as {@link #closeSend}.
+     * @param comm       send communicator.
+     * @param deadlineNs reading of {@link System#nanoTime()} until which it may wait for the memory of requests.
+     * @throws NrtException TIMEOUT when the peer stands still, or is too slow, and the memory of requests cannot be taken back until the
+     *     deadline: the communicator is closed, but that memory may be touched until the transport is closed.
      */
-    void closeRecv(long comm);
+    void closeSend(long comm, long deadlineNs);
+
+    /**
+     * Closes a receive communicator, begun or not. Its requests are given up and its registrations end: their memory is not
+     * touched after this returned. Idempotent.
+     *
+     * @param comm       receive communicator.
+     * @param deadlineNs as for {@link #closeSend(long, long)}.
+     * @throws NrtException TIMEOUT as {@link #closeSend(long, long)}.
+     */
+    void closeRecv(long comm, long deadlineNs);
+
+    /**
+     * Closes a send communicator within {@link #CLOSE_WAIT_NS}.
+     *
+     * @param comm send communicator.
+     * @throws NrtException TIMEOUT as {@link #closeSend(long, long)}.
+     */
+    default void closeSend(final long comm) {
+        closeSend(comm, System.nanoTime() + CLOSE_WAIT_NS);
+    }
+
+    /**
+     * Closes a receive communicator within {@link #CLOSE_WAIT_NS}.
+     *
+     * @param comm receive communicator.
+     * @throws NrtException TIMEOUT as {@link #closeSend(long, long)}.
+     */
+    default void closeRecv(final long comm) {
+        closeRecv(comm, System.nanoTime() + CLOSE_WAIT_NS);
+    }
 
     /**
      * Closes a listen communicator; a connect that it has not accepted fails as stale. Idempotent.

@@ -1,12 +1,16 @@
 package io.nrt4j.sendrecv;
 
 import io.nrt4j.NrtConfig;
+import io.nrt4j.NrtException;
+import io.nrt4j.NrtStatus;
 import io.nrt4j.concurrent.NanoClock;
+import io.nrt4j.concurrent.Uninterrupted;
 import io.nrt4j.kv.KvLeader;
 import io.nrt4j.kv.KvOptions;
 import io.nrt4j.net.NetTransport;
 import io.nrt4j.net.NetTransportProvider;
 import java.util.Objects;
+import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -14,7 +18,8 @@ import org.slf4j.LoggerFactory;
  * What the LNCs of an instance share: the transport and this host's key-value server (or its place in the queue for it).
  * Made for the first LNC that is initialised, closed with the last.
  *
- * <p>Threads: any; all fields are read and written under the monitor.
+ * <p>Threads: any; all fields are read and written under the monitor, which is not held while they are made or closed: {@code changing}
+ * keeps others from doing so meanwhile, and whoever waits for it has a deadline.
  */
 final class EngineServices {
     private static final Logger LOG = LoggerFactory.getLogger(EngineServices.class);
@@ -25,6 +30,10 @@ final class EngineServices {
     private int users;
     private NetTransport transport;
     private KvLeader leader;
+    /** What is being done to them now, by one thread; null while they are as they are. */
+    private String changing;
+    /** Closes what the last user left, or has done so; null before. */
+    private Thread closer;
 
     EngineServices(final NrtConfig config, final NetTransportProvider provider, final NanoClock clock) {
         this.config = config;
@@ -32,25 +41,73 @@ final class EngineServices {
         this.clock = clock;
     }
 
-    /** One more LNC uses them. */
-    synchronized void acquire() {
-        if (users == 0) {
+    /**
+     * One more LNC uses them.
+     *
+     * @param deadlineNs until when to wait for whoever makes or closes them, by {@link System#nanoTime()}. The provider's own time
+     *     is not bounded, since nobody can call a native library off: what it makes too late is closed again.
+     * @throws NrtException TIMEOUT at the deadline; else what kept them from being made.
+     */
+    void acquire(final long deadlineNs) {
+        synchronized (this) {
+            awaitUnchanging(deadlineNs);
+            if (users > 0) {
+                users++;
+                return;
+            }
+            changing = "opened";
+        }
+        NetTransport made = null;
+        KvLeader started = null;
+        boolean inTime = false;
+        try {
             if (LOG.isInfoEnabled()) {
                 LOG.info("Starting with {}", config);
             }
-            final KvLeader started = KvLeader.start(config);
-            NetTransport made = null;
-            try {
-                made = Objects.requireNonNull(provider.create(config), provider.name() + " made no transport");
-            } finally {
-                if (made == null) {
-                    started.close(); // whatever it was: an exception, or an error of a native library
-                }
+            started = KvLeader.start(config);
+            made = Objects.requireNonNull(provider.create(config), provider.name() + " made no transport");
+            if (System.nanoTime() - deadlineNs > 0) {
+                throw new NrtException(NrtStatus.TIMEOUT, "the transport " + provider.name() + " was opened too late");
             }
-            transport = made;
-            leader = started;
+            inTime = true;
+        } finally { // whatever it was: an exception, or an error of a native library
+            try {
+                if (!inTime) {
+                    close(made, started);
+                }
+            } finally {
+                changed(inTime ? made : null, inTime ? started : null);
+            }
         }
-        users++;
+    }
+
+    private void awaitUnchanging(final long deadlineNs) {
+        boolean interrupted = false;
+        while (changing != null) {
+            final long leftNs = deadlineNs - System.nanoTime();
+            if (leftNs <= 0) {
+                break;
+            }
+            try {
+                TimeUnit.NANOSECONDS.timedWait(this, leftNs);
+            } catch (final InterruptedException ex) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+        if (changing != null) {
+            throw new NrtException(NrtStatus.TIMEOUT, "the transport " + provider.name() + " is still being " + changing);
+        }
+    }
+
+    private synchronized void changed(final NetTransport made, final KvLeader started) {
+        transport = made;
+        leader = started;
+        users = made == null ? 0 : 1;
+        changing = null;
+        notifyAll();
     }
 
     synchronized NetTransport transport() {
@@ -67,21 +124,60 @@ final class EngineServices {
             present.hostIdentity(deadlineNs), present.ownServer(), config.bootstrapPort(), KvOptions.of(config).withClock(clock));
     }
 
-    /** One LNC less; the last one closes them. Throws nothing: who releases is past the point where it could fail. */
-    synchronized void release() {
-        if (--users > 0) {
-            return;
+    /**
+     * One LNC less; the last one has them closed by a thread of its own, and does not wait for it. Throws nothing: who releases is
+     * past the point where it could fail.
+     */
+    void release() {
+        final Thread thread;
+        synchronized (this) {
+            if (--users > 0) {
+                return;
+            }
+            final NetTransport closedTransport = transport;
+            final KvLeader closedLeader = leader;
+            transport = null;
+            leader = null;
+            changing = "closed";
+            thread = new Thread(() -> {
+                try {
+                    close(closedTransport, closedLeader);
+                } finally {
+                    changed(null, null);
+                }
+            }, "nrt4j-close");
+            thread.setDaemon(true);
+            closer = thread;
         }
-        final NetTransport closedTransport = transport;
-        final KvLeader closedLeader = leader;
-        transport = null;
-        leader = null;
         try {
-            closedTransport.close();
-        } catch (final RuntimeException ex) {
+            thread.start();
+        } catch (final OutOfMemoryError ex) { // no thread is left
+            LOG.debug("the transport is closed by whoever used it last", ex);
+            thread.run();
+        }
+    }
+
+    /** Waits, until a deadline, for what the last user left to be closed; whether nothing of it is left. */
+    boolean awaitClosed(final long deadlineNs) {
+        final Thread present;
+        synchronized (this) {
+            present = closer;
+        }
+        return present == null || Uninterrupted.join(present, deadlineNs - System.nanoTime());
+    }
+
+    /** Either may be null. */
+    private void close(final NetTransport closedTransport, final KvLeader closedLeader) {
+        try {
+            if (closedTransport != null) {
+                closedTransport.close();
+            }
+        } catch (final RuntimeException | LinkageError ex) {
             LOG.error("Closing the transport {} failed", provider.name(), ex);
         } finally {
-            closedLeader.close();
+            if (closedLeader != null) {
+                closedLeader.close();
+            }
         }
     }
 }

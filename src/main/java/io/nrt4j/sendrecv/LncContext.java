@@ -6,6 +6,7 @@ import io.nrt4j.NrtStatus;
 import io.nrt4j.concurrent.AgentThread;
 import io.nrt4j.concurrent.NanoClock;
 import io.nrt4j.concurrent.SpscRing;
+import io.nrt4j.concurrent.Uninterrupted;
 import io.nrt4j.net.NetTransport;
 import java.net.InetAddress;
 import java.util.ArrayList;
@@ -191,11 +192,12 @@ final class LncContext {
     /**
      * Ends the LNC whatever its state: no call gets through any more, the thread ends, communicators and registrations go.
      *
-     * <p>A thread that does not come back from the transport in time, be it the service thread or an application's, keeps what
-     * it uses: that is closed by a thread of its own when it has come back, and never under it.
+     * <p>What enters the transport is done by a thread of its own, since the transport may not come back from there, as when another LNC
+     * is stuck in it. A thread that does not come back from the transport in time, be it the service thread or an application's, keeps
+     * what it uses: that is closed when it has come back, and never under it. So are the tensors of requests.
      *
-     * @param timeoutNs  bound of the wait for the service thread and for calls under way.
-     * @param afterwards called once when all is closed, by this thread or by the late one.
+     * @param timeoutNs  bound of all waits together.
+     * @param afterwards called once when all is closed, by the thread that closes, maybe long after the return.
      * @return null when all was in order; otherwise what was not.
      */
     String close(final long timeoutNs, final Runnable afterwards) {
@@ -213,45 +215,65 @@ final class LncContext {
         final String trouble = describeTrouble(all);
         signal.shutDown();
         final boolean ended = thread.close(Math.max(0, deadlineNs - System.nanoTime()), TimeUnit.NANOSECONDS);
+        final String[] closeTrouble = {"its close was cut short"}; // read when the thread that writes it has ended
+        final Thread closer = startCloser(() -> closeTrouble[0] = closeRest(all, deadlineNs, afterwards));
         if (!quiet || !ended) {
-            closeLater(all, afterwards);
             return (quiet ? "its service thread did not end" : "a call did not come back from the transport") + " within "
                 + TimeUnit.NANOSECONDS.toMillis(timeoutNs) + " ms; " + service;
         }
-        final String closeTrouble = closeAll(all, afterwards);
+        if (!Uninterrupted.join(closer, deadlineNs - System.nanoTime())) {
+            return "the transport did not close its communicators within " + TimeUnit.NANOSECONDS.toMillis(timeoutNs)
+                + " ms, which " + closer.getName() + " goes on waiting for" + (trouble == null ? "" : "; " + trouble);
+        }
         if (fatal != null) {
             return "its service thread had failed: " + fatal;
         }
-        return trouble != null ? trouble : closeTrouble;
+        return trouble != null ? trouble : closeTrouble[0];
     }
 
-    /** Closes the rest on a thread of its own, when nobody is inside the transport for this LNC any more. */
-    private void closeLater(final List<Communicator> all, final Runnable afterwards) {
-        final Thread closer = new Thread(() -> {
-            net.awaitQuiet();
-            if (thread.awaitEnd()) {
-                LOG.warn("lnc {} can be closed at last", lnc);
-                closeAll(all, afterwards);
-            }
-        }, "nrt4j-close-" + lnc);
+    private Thread startCloser(final Runnable rest) {
+        final Thread closer = new Thread(rest, "nrt4j-close-" + lnc);
         closer.setDaemon(true);
-        closer.start();
+        try {
+            closer.start();
+        } catch (final OutOfMemoryError ex) { // no thread is left
+            LOG.debug("lnc {} is closed by its caller", lnc, ex);
+            rest.run();
+        }
+        return closer;
     }
 
-    /** When the service thread touches nothing any more. */
-    private String closeAll(final List<Communicator> all, final Runnable afterwards) {
+    /** When nobody is inside the transport for this LNC any more, and the service thread touches nothing: closes what is left. */
+    private String closeRest(final List<Communicator> all, final long deadlineNs, final Runnable afterwards) {
+        net.awaitQuiet();
+        if (!thread.awaitEnd()) {
+            return null;
+        }
+        final String trouble;
         try {
-            return closeParts(all);
+            trouble = closeParts(all, deadlineNs);
         } finally {
             afterwards.run();
         }
+        if (System.nanoTime() - deadlineNs > 0) {
+            LOG.warn("lnc {} is closed at last", lnc);
+        }
+        return trouble;
     }
 
     /** Closes one after the other, whatever the others' fate; returns what failed first, or null. */
-    private String closeParts(final List<Communicator> all) {
+    private String closeParts(final List<Communicator> all, final long deadlineNs) {
         String first = closeOne("what still connects", service::abortConnecting);
         for (final Communicator comm : all) {
-            final String next = closeOne(comm, () -> closeComm(comm));
+            final String next = closeOne(comm, () -> beginClose(comm));
+            first = first == null ? next : first;
+        }
+        // One wait for all of them, which leaves time for the transport's own end.
+        final long startNs = System.nanoTime();
+        final long leftNs = deadlineNs - startNs;
+        final long giveUpNs = startNs + (leftNs < 0 ? NetTransport.CLOSE_WAIT_NS : Math.min(NetTransport.CLOSE_WAIT_NS, leftNs / 2));
+        for (final Communicator comm : all) {
+            final String next = closeOne(comm, () -> closeComm(comm, giveUpNs));
             first = first == null ? next : first;
         }
         final String last = closeOne("the flush buffer", fence::close);
@@ -283,15 +305,19 @@ final class LncContext {
         return null;
     }
 
-    private void closeComm(final Communicator comm) {
-        boolean memoryIsOurs = true;
+    private void beginClose(final Communicator comm) {
+        if (comm.mrCache() != null) {
+            transport().beginClose(comm.netComm());
+        }
+    }
+
+    private void closeComm(final Communicator comm, final long deadlineNs) {
+        boolean memoryIsOurs = false; // whatever the transport throws
         try {
             if (comm.mrCache() != null) {
-                comm.mrCache().close(() -> closeNetComm(comm));
+                comm.mrCache().close(() -> closeNetComm(comm, deadlineNs));
             }
-        } catch (final NrtException ex) {
-            memoryIsOurs = ex.status() != NrtStatus.TIMEOUT;
-            throw ex;
+            memoryIsOurs = true;
         } finally {
             final int requests = comm.reclaimSlots(memoryIsOurs);
             if (!memoryIsOurs && requests > 0) {
@@ -301,11 +327,11 @@ final class LncContext {
         }
     }
 
-    private void closeNetComm(final Communicator comm) {
+    private void closeNetComm(final Communicator comm, final long deadlineNs) {
         if (comm.type() == CommType.SEND_COMM) {
-            transport().closeSend(comm.netComm());
+            transport().closeSend(comm.netComm(), deadlineNs);
         } else {
-            transport().closeRecv(comm.netComm());
+            transport().closeRecv(comm.netComm(), deadlineNs);
         }
     }
 

@@ -118,7 +118,8 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
 
     /**
      * Initialises an LNC: starts its service thread, sets up its flush buffer, and, for the first one, finds or starts this
-     * host's key-value server. Bounded by the configured init time limit. Ports {@code nrt_async_sendrecv_init}.
+     * host's key-value server. Bounded by the configured init time limit, but for the time in which the first one's transport is opened,
+     * which nobody can cut short; one that fails may take the close time limit more. Ports {@code nrt_async_sendrecv_init}.
      *
      * @param lnc 0 to 127.
      * @return SUCCESS; FAILURE when the LNC is out of range or initialised already, when its last close failed, when a gate is
@@ -161,9 +162,9 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
         boolean acquired = false;
         LncContext context = null;
         try {
-            services.acquire();
-            acquired = true;
             final long deadlineNs = startNs + config.initTimeout().toNanos();
+            services.acquire(deadlineNs);
+            acquired = true;
             context = new LncContext(
                 this, lnc, config, services.transport(), services.rendezvous(deadlineNs), clock, deadlineNs);
             starter.accept(context);
@@ -176,6 +177,7 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
                 closeContext(context);
             } else if (acquired) {
                 services.release();
+                services.awaitClosed(System.nanoTime() + config.closeTimeout().toNanos());
             }
             LOG.debug("init of lnc {} failed", lnc, ex);
             return refuse(NrtStatus.FAILURE, "init of lnc " + lnc + " failed after "
@@ -185,12 +187,13 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
 
     /**
      * Closes an LNC whatever its state, within the configured close time limit: afterwards all its communicators and requests
-     * are dead, also when the answer is FAILURE. Ports {@code nrt_async_sendrecv_close}.
+     * are dead, also when the answer is FAILURE. What the transport does not give back in time, a thread of its own goes on
+     * waiting for; until then tensors of requests stay in use, and their memory with them. Ports {@code nrt_async_sendrecv_close}.
      *
      * @param lnc 0 to 127.
      * @return SUCCESS; FAILURE when the LNC is not initialised, when a communicator was not connected yet, when requests were
-     *     in flight, or when the service thread had failed. After a FAILURE of an initialised LNC, {@link #init} answers FAILURE
-     *     until the instance was closed.
+     *     in flight, when the service thread had failed, or when the transport did not come back in time. After a
+     *     FAILURE of an initialised LNC, {@link #init} answers FAILURE until the instance was closed.
      */
     public NrtStatus close(final int lnc) {
         if (!isLnc(lnc)) {
@@ -214,11 +217,17 @@ public final class NrtAsyncSendRecv implements AutoCloseable {
 
     /** Closes a context, and gives its use of the services back; null, or what was not in order. */
     private String closeContext(final LncContext context) {
+        final long timeoutNs = config.closeTimeout().toNanos();
+        final long deadlineNs = System.nanoTime() + timeoutNs;
+        String trouble;
         try {
-            return context.close(config.closeTimeout().toNanos(), services::release);
+            trouble = context.close(timeoutNs, services::release);
         } catch (final RuntimeException ex) {
-            return textOf(ex);
+            trouble = textOf(ex);
         }
+        final boolean closed = services.awaitClosed(deadlineNs);
+        return closed || trouble != null ? trouble
+            : "the transport was not closed within " + timeoutNs / 1_000_000 + " ms; a thread of its own goes on with it";
     }
 
     /** Closes every LNC, and clears what failed closes left behind: afterwards the instance is as new. Idempotent. */

@@ -16,6 +16,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nrt4j.NrtException;
+import io.nrt4j.concurrent.StrangerLog;
 import io.nrt4j.testing.Await;
 import io.nrt4j.testing.HandClock;
 import io.nrt4j.testing.Listeners;

@@ -670,6 +670,26 @@ public abstract class NetTransportContract {
     }
 
     @Test
+    void aCloseMayBeBegunAndMayBeEndedWithoutTime() {
+        final Pair pair = connect();
+        final Memory target = target(pair, tensor(100));
+        post(target, 0, 100);
+        for (int i = 0; i < 2; i++) {
+            far.beginClose(pair.recv());
+            near.beginClose(pair.send());
+        }
+        final long deadlineNs = System.nanoTime();
+        near.closeSend(pair.send(), deadlineNs); // it waits for nothing: there are no requests
+        far.closeRecv(pair.recv());
+        refusal(() -> far.regMr(pair.recv(), target.tensor().address(), 10, Placement.HOST));
+        near.beginClose(pair.send());
+        far.beginClose(pair.recv());
+        near.closeSend(pair.send(), deadlineNs);
+        far.closeRecv(pair.recv(), deadlineNs);
+        assertWorks(connect(), 1);
+    }
+
+    @Test
     void aClosedCommunicatorTakesNothing() {
         final Pair pair = connect();
         final Memory source = source(pair, tensor(100));

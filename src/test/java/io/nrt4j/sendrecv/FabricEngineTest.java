@@ -22,6 +22,7 @@ import java.util.function.Function;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -38,6 +39,8 @@ class FabricEngineTest {
     private static final int COLLECTIONS = 20;
     private static final int COLLECTED_BYTES = 4 * MIB;
     private static final Duration LIMIT = Duration.ofSeconds(20);
+    /** For a JVM that starts where the processors are shared. */
+    private static final Duration START_LIMIT = Duration.ofSeconds(60);
 
     private final EngineRig rig = new EngineRig();
     private final List<NrtTensor> tensors = new ArrayList<>();
@@ -248,25 +251,35 @@ class FabricEngineTest {
         /**
          * Runs the child.
          *
-         * @param args port, lock folder, provider, and whether it receives.
+         * @param args port, lock folder, provider, and whether it receives; for two receives only, its own LNC and their length, too.
          */
         public static void main(final String[] args) {
             final NrtConfig config = over(NrtConfig.builder(Map.of(), Map.of()).asyncSendRecvEnabled(true)
                 .bootstrapPort(Integer.parseInt(args[0])).kvLockDirectory(Path.of(args[1])).kvBindAddress("127.0.0.1"), args[2]).build();
             final boolean receives = Boolean.parseBoolean(args[3]);
             final NrtAsyncSendRecv engine = new NrtAsyncSendRecv(config);
-            check(engine.init(1), engine);
+            final int lnc = args.length > 4 ? Integer.parseInt(args[4]) : 1;
+            check(engine.init(lnc), engine);
+            System.out.println("initialised");
             final SendRecvComm comm = new SendRecvComm();
-            check(receives ? engine.accept(EngineRig.LOCALHOST, 0, 1, comm) : engine.connect(EngineRig.LOCALHOST, 0, 1, comm), engine);
+            check(receives ? engine.accept(EngineRig.LOCALHOST, 0, lnc, comm) : engine.connect(EngineRig.LOCALHOST, 0, lnc, comm), engine);
             EngineRig.awaitConnected(engine, comm);
-            final NrtTensor tensor = NrtTensor.allocate(16L * MIB);
-            final SendRecvRequest[] requests = new SendRecvRequest[16];
+            final SendRecvRequest[] requests = new SendRecvRequest[args.length > 4 ? 2 : 16];
+            final long length = args.length > 4 ? Long.parseLong(args[5]) : MIB;
+            final NrtTensor tensor = NrtTensor.allocate(requests.length * length);
             for (int i = 0; i < requests.length; i++) {
                 requests[i] = new SendRecvRequest();
-                check(receives ? engine.recvTensor(tensor, (long) i * MIB, MIB, comm, requests[i])
-                    : engine.sendTensor(tensor, (long) i * MIB, MIB, comm, requests[i]), engine);
+                check(receives ? engine.recvTensor(tensor, i * length, length, comm, requests[i])
+                    : engine.sendTensor(tensor, i * length, length, comm, requests[i]), engine);
             }
             System.out.println("posted");
+            if (args.length > 4) {
+                EngineRig.awaitDone(engine, requests[0]);
+                for (int i = 0; i < 1000; i++) {
+                    check(engine.testRequest(requests[1]), engine); // whoever polls announces
+                }
+                System.out.println("received");
+            }
             while (true) {
                 for (final SendRecvRequest request : requests) {
                     if (!request.done()) {
@@ -326,6 +339,47 @@ class FabricEngineTest {
             assertThat(posted == NrtStatus.SUCCESS ? EngineRig.awaitFailure(engine, late) : posted).isEqualTo(NrtStatus.FAILURE);
             roundTrip(engine, other, healthy);
             roundTrip(engine, other, EngineRig.connect(engine, 2, other, 3));
+        }
+    }
+
+    @Test
+    @Timeout(300)
+    void aCloseTowardsFivePeersThatStandStillTakesItsTimeLimitOnce() {
+        final long length = 4L * MIB;
+        final NrtAsyncSendRecv engine = engine("tcp;ofi_rxm", 0);
+        final List<ChildJvm> children = new ArrayList<>();
+        try {
+            final NrtTensor tensor = tensor(length);
+            final List<SendRecvComm> comms = new ArrayList<>();
+            for (int lnc = 1; lnc <= 5; lnc++) {
+                final ChildJvm child = ChildJvm.start(List.of("-Xmx64m"), Child.class, Integer.toString(rig.port()),
+                    rig.lockFolder().toString(), "tcp;ofi_rxm", "true", Integer.toString(lnc), Long.toString(length));
+                children.add(child);
+                child.awaitLine("initialised", START_LIMIT);
+                final SendRecvComm comm = new SendRecvComm();
+                assertThat(engine.connect(EngineRig.LOCALHOST, lnc, 0, comm)).isEqualTo(NrtStatus.SUCCESS);
+                comms.add(comm);
+                EngineRig.awaitConnected(engine, comm);
+                final SendRecvRequest first = new SendRecvRequest();
+                assertThat(engine.sendTensor(tensor, 0, length, comm, first)).isEqualTo(NrtStatus.SUCCESS);
+                EngineRig.awaitDone(engine, first);
+                child.awaitLine("received", LIMIT); // so the second receive is announced, and its message goes at once
+                child.freeze();
+            }
+            for (final SendRecvComm comm : comms) {
+                assertThat(engine.sendTensor(tensor, 0, length, comm, new SendRecvRequest())).isEqualTo(NrtStatus.SUCCESS);
+            }
+            Await.until(LIMIT, () -> engine.context(0).transport().toString(),
+                () -> engine.context(0).transport().toString().split(" 1 direct sends", -1).length == 6);
+            final long startNs = System.nanoTime();
+            assertThat(engine.close(0)).isEqualTo(NrtStatus.FAILURE);
+            final long tookMs = (System.nanoTime() - startNs) / 1_000_000;
+            System.out.println("closed towards five stopped peers in " + tookMs + " ms: " + engine.lastError());
+            assertThat(tookMs).isLessThan(5500);
+            assertThat(children).allMatch(ChildJvm::isAlive);
+            assertThat(tensor.storage().toString()).as("the provider may still read it").contains(" 5 in use");
+        } finally {
+            children.forEach(ChildJvm::close);
         }
     }
 

@@ -130,13 +130,18 @@ final class WrappedLoopback implements NetTransportProvider {
         }
 
         @Override
-        public void closeSend(final long comm) {
-            real.closeSend(comm);
+        public void beginClose(final long comm) {
+            real.beginClose(comm);
         }
 
         @Override
-        public void closeRecv(final long comm) {
-            real.closeRecv(comm);
+        public void closeSend(final long comm, final long deadlineNs) {
+            real.closeSend(comm, deadlineNs);
+        }
+
+        @Override
+        public void closeRecv(final long comm, final long deadlineNs) {
+            real.closeRecv(comm, deadlineNs);
         }
 
         @Override

@@ -122,12 +122,12 @@ final class StubTransport implements NetTransport {
     }
 
     @Override
-    public void closeSend(final long comm) {
+    public void closeSend(final long comm, final long deadlineNs) {
         endsClosed.incrementAndGet();
     }
 
     @Override
-    public void closeRecv(final long comm) {
+    public void closeRecv(final long comm, final long deadlineNs) {
         endsClosed.incrementAndGet();
     }
 

@@ -36,6 +36,8 @@ abstract class Comm {
     /** The other end's {@link #id}. */
     int remoteId = NONE;
     boolean closed;
+    /** Somebody has called its close, and not only begun it. */
+    boolean closeTaken;
     /** Closed, and whoever closed it waits for its memory no longer: it may be removed. */
     boolean closeSaid;
     /** The other end has closed, and knows all that it must know about this one. */

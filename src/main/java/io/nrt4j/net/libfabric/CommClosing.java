@@ -131,7 +131,9 @@ final class CommClosing {
             length = Math.max(length, post[1]);
         }
         for (final long[] post : comm.takenBack) {
-            receiving.postSink(comm, (int) post[0], length);
+            if (!receiving.postSink(comm, (int) post[0], length)) {
+                break; // the peer is gone, and its endpoint may be
+            }
         }
         comm.takenBack.clear();
     }

@@ -51,10 +51,16 @@ final class CommTable {
         return comm != null && comm.id == id && comm.peer == peer ? comm : null;
     }
 
+    /** The communicator with a handle, closed or not; null when there is none. */
+    Comm find(final long handle) {
+        final Comm comm = at((int) handle & INDEX_MASK);
+        return comm != null && comm.handle == handle ? comm : null;
+    }
+
     /** The open communicator with a handle; null when there is none. */
     Comm findOpen(final long handle, final boolean send) {
-        final Comm comm = at((int) handle & INDEX_MASK);
-        return comm != null && comm.handle == handle && !comm.closed && comm instanceof SendComm == send ? comm : null;
+        final Comm comm = find(handle);
+        return comm != null && !comm.closed && comm instanceof SendComm == send ? comm : null;
     }
 
     /** The open communicator with a handle; throws when there is none. */

@@ -2,6 +2,8 @@ package io.nrt4j.net.libfabric;
 
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
+import io.nrt4j.concurrent.NanoClock;
+import io.nrt4j.concurrent.StrangerLog;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -34,6 +36,9 @@ final class ControlPlane {
     private static final int MAX_STRANGERS = 1024;
     private static final long GOODBYE_NS = TimeUnit.MILLISECONDS.toNanos(500);
     private static final long GOODBYE_PAUSE_NS = 50_000;
+    private static final long SHORT_SLEEP_MS = 1;
+    /** So that a process that neither posts nor tests still answers its peers. */
+    static final long LONG_SLEEP_MS = 20;
 
     private final MessageEngine engine;
     private final String compatibility;
@@ -42,6 +47,8 @@ final class ControlPlane {
     private final Rendezvous rendezvous;
     private final Map<Long, ControlConnection> byInstance = new HashMap<>();
     private final List<ControlConnection> connections = new ArrayList<>();
+    /** Whoever may connect to the control port may write to the log only so often. */
+    private final StrangerLog strangers = new StrangerLog(NanoClock.SYSTEM, LOG::warn);
     private boolean closed;
     /** Why the control thread has ended by itself; null while it has not. */
     private String brokenCause;
@@ -203,19 +210,34 @@ final class ControlPlane {
         return connections;
     }
 
-    /** Whether a connection is being made, so that time limits must be watched and the endpoint polled. */
-    boolean handshaking() {
+    /**
+     * How long the control thread may sleep. Only a data path that is being opened, or a goodbye that waits for messages, needs the
+     * endpoint polled all the time. Who has not said hello yet, be it for ever, is looked at when its time is over.
+     *
+     * @return milliseconds; 0 is for ever.
+     */
+    long sleepMs() {
+        final long now = System.nanoTime();
+        boolean peers = false;
+        long strangersNs = Long.MAX_VALUE;
         for (final ControlConnection connection : connections) {
-            if (connection.phase != ControlConnection.Phase.UP || connection.bye) {
-                return true;
+            if (connection.phase == ControlConnection.Phase.PROBING || connection.bye) {
+                return SHORT_SLEEP_MS;
+            }
+            if (connection.peer == null) {
+                strangersNs = Math.min(strangersNs, connection.deadlineNs - now);
+            } else {
+                peers = true;
             }
         }
-        return false;
+        final long strangersMs = strangersNs == Long.MAX_VALUE ? 0 : Math.max(1, TimeUnit.NANOSECONDS.toMillis(strangersNs) + 1);
+        return !peers ? strangersMs : strangersMs == 0 ? LONG_SLEEP_MS : Math.min(LONG_SLEEP_MS, strangersMs);
     }
 
     void onAccepted(final SocketChannel channel) throws IOException {
         if (connections.stream().filter(connection -> connection.peer == null).count() >= MAX_STRANGERS) {
-            LOG.warn("refused a control connection from {}: {} others have not said hello yet", channel.getRemoteAddress(), MAX_STRANGERS);
+            strangers.say("refused a control connection from " + channel.getRemoteAddress() + ": " + MAX_STRANGERS
+                + " others have not said hello yet");
             channel.close();
             return;
         }
@@ -331,7 +353,7 @@ final class ControlPlane {
         } catch (final NrtException ex) {
             refusal = ex.getMessage();
         }
-        LOG.warn("refused a control connection {}: {}", connection, refusal);
+        strangers.say("refused a control connection " + connection + ": " + refusal);
         send(connection, ControlFrame.of(ControlFrame.REFUSED, frame.b() == instance && incompatible ? 1 : 0, 0, refusal));
     }
 

@@ -1,5 +1,7 @@
 package io.nrt4j.net.libfabric;
 
+import io.nrt4j.concurrent.NanoClock;
+import io.nrt4j.concurrent.StrangerLog;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
@@ -25,8 +27,6 @@ import org.slf4j.LoggerFactory;
  */
 final class ControlThread {
     private static final Logger LOG = LoggerFactory.getLogger(ControlThread.class);
-    private static final long SHORT_MS = 1;
-    private static final long LONG_MS = 20;
     private static final long ACCEPT_PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(100);
     private static final long CLOSE_MS = 1000;
 
@@ -38,6 +38,8 @@ final class ControlThread {
     private final InetSocketAddress address;
     private final Queue<ControlConnection> registering = new ConcurrentLinkedQueue<>();
     private final Thread thread;
+    /** On the control thread. */
+    private final StrangerLog troubles = new StrangerLog(NanoClock.SYSTEM, LOG::warn);
     private volatile boolean running = true;
     private boolean acceptPaused;
     private long acceptAgainNs;
@@ -120,7 +122,8 @@ final class ControlThread {
     private long timeoutMs() {
         engine.lock.lock();
         try {
-            return plane.handshaking() ? SHORT_MS : plane.connections().isEmpty() && !acceptPaused ? 0 : LONG_MS;
+            final long sleepMs = plane.sleepMs();
+            return acceptPaused && sleepMs == 0 ? ControlPlane.LONG_SLEEP_MS : sleepMs;
         } finally {
             engine.lock.unlock();
         }
@@ -181,7 +184,7 @@ final class ControlThread {
             }
         } catch (final IOException ex) {
             // Such as "Too many open files": the connection stays in the kernel's queue until there is room again.
-            LOG.warn("cannot accept a control connection at {}: {}", address, ex.getMessage());
+            troubles.say("cannot accept a control connection at " + address + ": " + ex.getMessage());
             acceptPaused = true;
             acceptAgainNs = System.nanoTime() + ACCEPT_PAUSE_NS;
             serverKey.interestOps(0);

@@ -147,6 +147,10 @@ final class Incoming implements FabricEndpoint.Completions {
         }
         final long length = value & Wire.LENGTH_MASK;
         if (comm instanceof SendComm send) {
+            if (!Wire.isPosted(type)) {
+                engine.failPeer(peer, "protocol error: item of type " + type + " for a sender");
+                return false;
+            }
             sending.onAnnounced(send, type, number, (int) (value >>> Wire.COUNT_SHIFT) + 1, length);
             return false;
         }

@@ -4,6 +4,7 @@ import io.nrt4j.NrtConfig;
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.Placement;
+import io.nrt4j.concurrent.TakeDown;
 import io.nrt4j.net.NetTransport;
 import java.io.IOException;
 import java.util.concurrent.CountDownLatch;
@@ -28,8 +29,8 @@ final class LibfabricTransport implements NetTransport {
 
     private static final int MAX_OPS = 1 << 15;
     private static final Logger LOG = LoggerFactory.getLogger(LibfabricTransport.class);
-    /** How long a close waits for the provider to give memory up, and for the peer to take what was sent to it. */
-    private static final long CLOSE_NS = TimeUnit.SECONDS.toNanos(2);
+    /** How long the transport's close waits for the provider to give memory up. */
+    private static final long CLOSE_NS = CLOSE_WAIT_NS;
     private static final long CLOSE_PAUSE_NS = 20_000;
     /** How long the end of receives is waited for when the peers have been told. */
     private static final long DRAIN_NS = TimeUnit.MILLISECONDS.toNanos(500);
@@ -80,13 +81,14 @@ final class LibfabricTransport implements NetTransport {
     /** A constructor that fails leaves nothing behind. */
     private void undo(final FabricEndpoint opened, final ControlPlane plane) {
         removeShutdownHook();
+        final TakeDown ends = new TakeDown();
         if (plane != null) {
-            plane.close();
+            ends.step(plane::close);
         }
         if (opened != null) {
-            opened.close();
+            ends.step(opened::close);
         }
-        selection.close();
+        ends.step(selection::close).end();
     }
 
     /** For tests that look at what is under way. */
@@ -187,30 +189,49 @@ final class LibfabricTransport implements NetTransport {
     }
 
     @Override
-    public void closeSend(final long comm) {
-        closeComm(comm, true);
+    public void beginClose(final long handle) {
+        engine.lock.lock();
+        try {
+            final Comm comm = engine.comms().find(handle);
+            if (comm != null && !comm.closed) {
+                engine.closing().begin(comm);
+            }
+        } finally {
+            engine.publishBusy();
+            engine.lock.unlock();
+        }
     }
 
     @Override
-    public void closeRecv(final long comm) {
-        closeComm(comm, false);
+    public void closeSend(final long comm, final long deadlineNs) {
+        closeComm(comm, true, deadlineNs);
     }
 
-    private void closeComm(final long handle, final boolean send) {
+    @Override
+    public void closeRecv(final long comm, final long deadlineNs) {
+        closeComm(comm, false, deadlineNs);
+    }
+
+    private void closeComm(final long handle, final boolean send, final long deadlineNs) {
+        final long startNs = System.nanoTime();
         engine.lock.lock();
         try {
-            final Comm comm = engine.comms().findOpen(handle, send);
-            if (comm == null) {
+            final Comm comm = engine.comms().find(handle);
+            if (comm == null || comm instanceof SendComm != send || comm.closeTaken) {
                 return;
             }
-            engine.closing().begin(comm);
-            final boolean ours = takeMemoryBack(comm);
+            comm.closeTaken = true;
+            if (!comm.closed) {
+                engine.closing().begin(comm);
+            }
+            final boolean ours = takeMemoryBack(comm, deadlineNs);
             control.announceClose(comm);
             registrations.endAll(handle);
             if (!ours) {
                 throw new NrtException(NrtStatus.TIMEOUT, "close of " + comm + ": peer " + comm.peer.index
-                    + (comm.peer.alive() ? " stands still, and " : " may live, though the connection with it is over, and ")
-                    + selection.info().provider() + " has memory of its requests yet, after " + CLOSE_NS / 1_000_000 + " ms at most");
+                    + (comm.peer.alive() ? " stands still or is slow, and " : " may live, though the connection with it is over, and ")
+                    + selection.info().provider() + " has memory of its requests yet, after " + (System.nanoTime() - startNs) / 1_000_000
+                    + " ms");
             }
         } finally {
             engine.publishBusy(); // first of all, closes the endpoint of a peer that died meanwhile
@@ -224,16 +245,15 @@ final class LibfabricTransport implements NetTransport {
      *
      * @return whether it has, or the peer is dead for sure; and has for requests that were answered without it, too.
      */
-    private boolean takeMemoryBack(final Comm comm) {
+    private boolean takeMemoryBack(final Comm comm, final long deadlineNs) {
         final Peer peer = comm.peer;
-        final long startNs = System.nanoTime();
         while (engine.closing().holdsMemory(comm)) {
             final long now = System.nanoTime();
             if (!peer.alive()) {
                 if (now - peer.diedNs >= Outcomes.HOLD_NS) {
                     return !peer.mayLive;
                 }
-            } else if (peer.standsStill() || now - startNs >= CLOSE_NS) {
+            } else if (peer.standsStill() || now - deadlineNs >= 0) {
                 peer.markStandingStill();
                 return false;
             }
@@ -262,12 +282,7 @@ final class LibfabricTransport implements NetTransport {
             awaitClose(); // the JVM's shutdown must not overtake the application's close
             return;
         }
-        try {
-            giveUpReceives();
-            control.close();
-        } finally {
-            closeEndpoint();
-        }
+        new TakeDown().step(this::giveUpReceives).step(control::close).step(this::closeEndpoint).end();
     }
 
     /** While peers still serve them: an endpoint that is closed with a long receive under way may take the JVM with it. */
@@ -293,24 +308,28 @@ final class LibfabricTransport implements NetTransport {
         engine.lock.lock();
     }
 
-    /** Whatever fails: what the provider has of our memory, and the names of shared memory, go. */
+    /** Whatever fails: what the provider has of our memory, the names of shared memory, and who waits for the end, go. */
     private void closeEndpoint() {
+        final TakeDown ends = new TakeDown();
         engine.lock.lock();
         try {
-            engine.shutDown();
-            final long deadlineNs = System.nanoTime() + DRAIN_NS;
-            while (engine.drainReceives() && System.nanoTime() - deadlineNs < 0) {
-                pauseUnlocked();
-            }
+            ends.step(this::drain).step(endpoint::close).step(selection::close);
         } finally {
-            endpoint.close();
-            selection.close();
             engine.lock.unlock();
-            rescue.close();
-            closeDone.countDown();
-            if (Thread.currentThread() != shutdownHook) {
-                removeShutdownHook();
-            }
+        }
+        ends.step(rescue::close);
+        closeDone.countDown();
+        if (Thread.currentThread() != shutdownHook) {
+            removeShutdownHook();
+        }
+        ends.end();
+    }
+
+    private void drain() {
+        engine.shutDown();
+        final long deadlineNs = System.nanoTime() + DRAIN_NS;
+        while (engine.drainReceives() && System.nanoTime() - deadlineNs < 0) {
+            pauseUnlocked();
         }
     }
 

@@ -48,11 +48,23 @@ final class Outbox {
             return sendBare(comm, slot);
         }
         final LibraryBuffer buffer = peer.takeSend();
-        final int riders = ride(peer, buffer.bytes, room >= 1 && room < MAX_RIDERS ? (int) room : MAX_RIDERS);
+        // No more than keep it short enough to be carried at once; where it is too long for that anyway, all that may.
+        final int riders = ride(peer, buffer.bytes, room >= 0 && room < MAX_RIDERS ? (int) room : MAX_RIDERS);
+        if (room == 0) {
+            announceAlone(peer);
+        }
         final int at = Wire.HEADER_BYTES + riders * Wire.ITEM_BYTES;
         putItem(buffer.bytes, at, Wire.DATA, comm.remoteId, comm.number[slot], length);
         comm.registration[slot].copyFrom(comm.address[slot], buffer.bytes, at + Wire.ITEM_BYTES, length);
         return send(peer, buffer, riders + 1, at + Wire.ITEM_BYTES + length);
+    }
+
+    /** What waits to be announced could not ride: it goes by itself at the next poll that finds nothing. */
+    private void announceAlone(final Peer peer) {
+        if (peer.announceHead != null) {
+            peer.urgent = true;
+            engine.addWork(peer);
+        }
     }
 
     private boolean sendBare(final SendComm comm, final int slot) {
@@ -61,10 +73,7 @@ final class Outbox {
             Wire.bareTag(comm.remoteId, comm.number[slot]));
         if (rc == 0) {
             peer.sent++;
-            if (peer.announceHead != null) {
-                peer.urgent = true; // nothing could ride on this one
-                engine.addWork(peer);
-            }
+            announceAlone(peer);
             return true;
         }
         if (rc != -FiLayout.EAGAIN && rc != -FiLayout.ENOMEM) {

@@ -195,35 +195,53 @@ final class Receiving {
         }
     }
 
-    /** Posts a receive that swallows a message which was sent to a receive that is gone. */
-    void postSink(final RecvComm comm, final int number, final long length) {
+    /**
+     * Posts a receive that swallows a message which was sent to a receive that is gone. Where it cannot be posted, the peer is given
+     * up: a message that nobody takes would keep the sender's memory, and its place in the provider, for ever.
+     *
+     * @return false when the peer has been given up.
+     */
+    boolean postSink(final RecvComm comm, final int number, final long length) {
+        final String failure = tryPostSink(comm, number, length);
+        if (failure == null) {
+            return true;
+        }
+        final String cause = "a message of up to " + length + " bytes, which came too late for its receive, cannot be taken: " + failure;
+        LOG.warn("{}: {}", comm, cause);
+        engine.failPeer(comm.peer, cause);
+        return false;
+    }
+
+    /** Answers null, or why it cannot. */
+    private String tryPostSink(final RecvComm comm, final int number, final long length) {
         final FabricEndpoint at = comm.peer.endpoint;
         final OpTable ops = at.ops();
         final long memory = com.sun.jna.Native.malloc(Math.max(1, length));
         if (memory == 0) {
-            return;
+            return "there is no memory for it";
         }
-        Registration registration = null;
+        final Registration registration;
         try {
             final long registered = at.needsRegistration() ? at.register(memory, Math.max(1, length)) : 0;
             registration = new Registration(0, comm.handle, memory, Math.max(1, length), at, registered);
         } catch (final NrtException ex) {
-            LOG.warn("a message that nobody wants stays where it is: {}", ex.getMessage());
+            Memory.free(memory);
+            return ex.getMessage();
         }
-        final int op = registration == null ? OpTable.NONE : ops.take(OpTable.SINK, null, Comm.NONE, registration);
-        if (registration != null) {
-            registration.close(); // the operation holds it
-        }
+        final int op = ops.take(OpTable.SINK, null, Comm.NONE, registration);
+        registration.close(); // the operation holds it
         if (op == OpTable.NONE) {
             Memory.free(memory);
-            return;
+            return "the endpoint has as many operations under way as it may have";
         }
         ops.memory[op] = memory;
-        if (at.path().recv(memory, length, registration.descriptor, Wire.directTag(comm.id, number), 0, ops.context(op)) != 0) {
+        final long rc = at.path().recv(memory, length, registration.descriptor, Wire.directTag(comm.id, number), 0, ops.context(op));
+        if (rc != 0) {
             ops.release(op);
-        } else {
-            at.directReceives++;
+            return endpoint.describe("fi_trecv of " + length + " bytes", rc);
         }
+        at.directReceives++;
+        return null;
     }
 
     @Override

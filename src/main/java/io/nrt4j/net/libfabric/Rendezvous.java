@@ -90,11 +90,12 @@ final class Rendezvous {
             if (listener == null) {
                 throw new NrtException(NrtStatus.INVALID_HANDLE, "accept: " + id + " is no open listen communicator");
             }
-            final Waiting waiting = listener.backlog.poll();
+            final Waiting waiting = listener.backlog.peek();
             if (waiting == null) {
                 return NetTransport.NOT_YET;
             }
             final Comm comm = engine.comms().add(false, waiting.connection().peer);
+            listener.backlog.remove(); // where there was no room it waits on, and is told when the listener is closed
             comm.remoteId = waiting.senderComm();
             plane.send(waiting.connection(), ControlFrame.of(ControlFrame.COMM_ACCEPTED, waiting.senderComm(), comm.id, ""));
             return comm.handle;

@@ -54,6 +54,11 @@ final class Wire {
     private Wire() {
     }
 
+    /** Whether a type announces a receive: the only ones that are for a sender. */
+    static boolean isPosted(final int type) {
+        return type >= POSTED_SHORT && type <= POSTED_ASK;
+    }
+
     static long bareTag(final int commId, final int number) {
         return 1L << 62 | (long) commId << 32 | number & 0xFFFF_FFFFL;
     }

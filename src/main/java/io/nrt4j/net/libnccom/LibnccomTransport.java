@@ -36,8 +36,6 @@ final class LibnccomTransport implements NetTransport {
 
     private static final Logger LOG = LoggerFactory.getLogger(LibnccomTransport.class);
     private static final int UNKNOWN = -1;
-    /** How long a close waits for a registration or an accept inside the library. */
-    private static final long CLOSE_LIMIT_MS = 2000;
 
     private final Nccom nccom;
     private final NrtConfig config;
@@ -247,37 +245,38 @@ final class LibnccomTransport implements NetTransport {
     // ---- closing
 
     @Override
-    public void closeSend(final long comm) {
-        close(comm, NccomComm.Kind.SEND);
+    public void closeSend(final long comm, final long deadlineNs) {
+        close(comm, NccomComm.Kind.SEND, deadlineNs);
     }
 
     @Override
-    public void closeRecv(final long comm) {
-        close(comm, NccomComm.Kind.RECV);
+    public void closeRecv(final long comm, final long deadlineNs) {
+        close(comm, NccomComm.Kind.RECV, deadlineNs);
     }
 
     @Override
     public void closeListen(final long listenComm) {
-        close(listenComm, NccomComm.Kind.LISTEN);
+        close(listenComm, NccomComm.Kind.LISTEN, System.nanoTime() + CLOSE_WAIT_NS);
     }
 
-    private void close(final long handle, final NccomComm.Kind kind) {
+    private void close(final long handle, final NccomComm.Kind kind, final long deadlineNs) {
+        final long startNs = System.nanoTime();
         if (netUses.getAndUpdate(uses -> uses == 0 ? 0 : uses + 1) == 0) {
             return;
         }
         final NccomComm found = comms.find(handle);
         if (found == null || found.kind() != kind || comms.remove(handle) == null) {
             releaseNet();
-        } else if (found.beginClose(TimeUnit.MILLISECONDS.toNanos(CLOSE_LIMIT_MS))) {
+        } else if (found.beginClose(deadlineNs - startNs)) {
             end(found);
         } else {
-            onStuck(found);
+            onStuck(found, startNs);
         }
     }
 
     /** A listener has no memory that its owner waits for. */
-    private static void onStuck(final NccomComm comm) {
-        final String text = "close of " + comm + ": after " + CLOSE_LIMIT_MS + " ms, " + comm.inside()
+    private static void onStuck(final NccomComm comm, final long startNs) {
+        final String text = "close of " + comm + ": after " + (System.nanoTime() - startNs) / 1_000_000 + " ms, " + comm.inside()
             + " calls for it are still inside the library; the last one to come back ends it";
         LOG.error("{}", text);
         if (comm.kind() != NccomComm.Kind.LISTEN) {
@@ -340,11 +339,12 @@ final class LibnccomTransport implements NetTransport {
         if (!closed.compareAndSet(false, true)) {
             return;
         }
+        final long deadlineNs = System.nanoTime() + CLOSE_WAIT_NS; // one for all
         for (final long handle : comms.close()) {
             final NccomComm found = comms.find(handle);
             if (found != null) {
                 try {
-                    close(handle, found.kind());
+                    close(handle, found.kind(), deadlineNs);
                 } catch (final NrtException ex) {
                     LOG.debug("{} is closed all the same", this, ex); // it was told already, by the close of the communicator
                 }

@@ -171,12 +171,12 @@ public final class LoopbackTransport implements NetTransport {
     }
 
     @Override
-    public void closeSend(final long comm) {
+    public void closeSend(final long comm, final long deadlineNs) {
         closeEnd("closeSend", comm, true);
     }
 
     @Override
-    public void closeRecv(final long comm) {
+    public void closeRecv(final long comm, final long deadlineNs) {
         closeEnd("closeRecv", comm, false);
     }
 

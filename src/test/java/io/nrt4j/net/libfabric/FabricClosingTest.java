@@ -4,11 +4,16 @@ import static io.nrt4j.net.libfabric.FabricPair.irecv;
 import static io.nrt4j.net.libfabric.FabricPair.isend;
 import static io.nrt4j.net.libfabric.FabricPair.register;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nrt4j.NrtException;
+import io.nrt4j.NrtStatus;
 import io.nrt4j.NrtTensor;
 import io.nrt4j.testing.Stopwatch;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -154,6 +159,47 @@ class FabricClosingTest {
             closer.join();
             assertThat(held).hasValue(0);
             assertThat(pair.left.engine().describe()).doesNotContain("communicator").contains(" 0 early, 0 direct sends");
+        }
+    }
+
+    /** Neither the number of communicators nor a peer that moves a little now and then makes a close longer than its caller has time. */
+    @ParameterizedTest
+    @ValueSource(strings = {"tcp;ofi_rxm", "sockets"})
+    void closesThatAreBegunTogetherWaitOnceForASlowPeer(final String provider) {
+        try (FabricPair pair = new FabricPair(provider); NrtTensor source = NrtTensor.allocate(MIB);
+            NrtTensor target = NrtTensor.allocate(MIB)) {
+            final List<FabricPair.Link> links = new ArrayList<>();
+            for (int i = 0; i < 4; i++) {
+                links.add(FabricPair.link(pair.left, pair.right));
+                announce(links.get(i), target, 1, MIB);
+            }
+            pair.right.engine().lock.lock(); // so that no thread of the receiver takes the messages
+            try {
+                for (final FabricPair.Link link : links) {
+                    send(link, source, 1, MIB);
+                }
+                assertThat(count(pair.left, OpTable.DIRECT_SEND)).isEqualTo(4);
+                final long startNs = System.nanoTime();
+                final long deadlineNs = startNs + TimeUnit.MILLISECONDS.toNanos(500);
+                for (final FabricPair.Link link : links) {
+                    pair.left.beginClose(link.send());
+                }
+                for (final FabricPair.Link link : links) {
+                    final Peer peer = pair.left.engine().comms().at((int) link.send() & 0xFFFF).peer;
+                    assertThatThrownBy(() -> pair.left.closeSend(link.send(), deadlineNs)).isInstanceOfSatisfying(NrtException.class,
+                        ex -> assertThat(ex.status()).isEqualTo(NrtStatus.TIMEOUT));
+                    pair.left.closeSend(link.send(), deadlineNs); // closed all the same
+                    peer.received++; // it has moved
+                }
+                assertThat(TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - startNs)).isBetween(500L, 1900L);
+            } finally {
+                pair.right.engine().lock.unlock();
+            }
+            FabricPair.await("the end of the sends", () -> {
+                pair.left.progress();
+                pair.right.progress();
+                return count(pair.left, OpTable.DIRECT_SEND) == 0;
+            });
         }
     }
 

@@ -1,6 +1,5 @@
-package io.nrt4j.kv;
+package io.nrt4j.concurrent;
 
-import io.nrt4j.concurrent.NanoClock;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
@@ -9,7 +8,7 @@ import java.util.function.Consumer;
  *
  * <p>Threads: one at a time.
  */
-final class StrangerLog {
+public final class StrangerLog {
     private static final long INTERVAL_NS = TimeUnit.SECONDS.toNanos(1);
 
     private final NanoClock clock;
@@ -18,13 +17,23 @@ final class StrangerLog {
     private long saidNs;
     private long suppressed;
 
-    StrangerLog(final NanoClock clock, final Consumer<String> sink) {
+    /**
+     * A log that has said nothing yet.
+     *
+     * @param clock measures the second.
+     * @param sink  takes what is said.
+     */
+    public StrangerLog(final NanoClock clock, final Consumer<String> sink) {
         this.clock = clock;
         this.sink = sink;
     }
 
-    /** Says it, or counts it. */
-    void say(final String text) {
+    /**
+     * Says it, or counts it.
+     *
+     * @param text one line.
+     */
+    public void say(final String text) {
         final long nowNs = clock.nanoTime();
         if (said && nowNs - saidNs < INTERVAL_NS) {
             suppressed++;
