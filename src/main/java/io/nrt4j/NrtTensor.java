@@ -214,6 +214,7 @@ public final class NrtTensor implements AutoCloseable {
      * @throws NrtException              CLOSED if the tensor is closed.
      */
     public byte[] read(final long offset, final int lengthBytes) {
+        Objects.checkFromIndexSize(offset, lengthBytes, sizeBytes()); // before an array of any length is made
         final byte[] target = new byte[lengthBytes];
         use(offset, lengthBytes, view -> view.get(target));
         return target;

@@ -6,6 +6,8 @@ import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -14,11 +16,12 @@ import org.slf4j.LoggerFactory;
  *
  * <p>A storage is open until {@link #close()}, and released when it is closed and nobody retains it any more; the release
  * first tells the {@link ReleaseListener}s, who deregister the memory, and then frees it. So memory is never freed under a
- * transport.
+ * transport. What a transport may use for ever is kept for ever: see {@link #keepForever()}.
  *
  * <p>Threads: all methods may be called by any thread. {@code state} counts the users and holds the closed bit; it is
  * written by whoever retains, releases or closes, by compare-and-set, and the one transition to "closed and unused" elects
  * the thread that releases. {@code listeners} is guarded by the storage's monitor, under which no listener is called.
+ * {@code KEPT} is a concurrent set, which is only ever added to: nobody reads it but the garbage collector.
  *
  * <p>Ports the {@code sto} that {@code nrt_tensor} points to.
  */
@@ -27,6 +30,8 @@ public final class TensorStorage {
     private static final VarHandle STATE;
     private static final int CLOSED = 1 << 31;
     private static final int COUNT_MASK = ~CLOSED;
+    /** Storages whose memory may still be written to, and will be for all that is known: a wrapped buffer must not be collected. */
+    private static final Set<TensorStorage> KEPT = ConcurrentHashMap.newKeySet();
 
     static {
         try {
@@ -157,6 +162,15 @@ public final class TensorStorage {
         }
     }
 
+    /**
+     * Keeps the memory in place, and whatever it belongs to reachable, until the process ends: a transport could not be made to let go
+     * of it. Who calls this holds a use, and never gives it back. Lost memory is better than memory that is somebody else's when a late
+     * message is written into it. Idempotent.
+     */
+    public void keepForever() {
+        KEPT.add(this);
+    }
+
     private void free() {
         final List<ReleaseListener> told;
         synchronized (this) {
@@ -169,12 +183,13 @@ public final class TensorStorage {
             try {
                 listener.onRelease(this);
             } catch (final RuntimeException ex) {
-                LOG.error("{} could not be deregistered and stays allocated", this, ex);
+                LOG.error("{} could not be deregistered and stays in place for ever", this, ex);
                 deregistered = false;
             }
         }
-        // Where a registration may still stand on the memory, leaking it is the lesser evil.
-        if (deregistered && origin == Origin.ALLOCATED) {
+        if (!deregistered) {
+            keepForever(); // a registration may still stand on it
+        } else if (origin == Origin.ALLOCATED) {
             Native.free(address);
         }
     }

@@ -9,6 +9,7 @@ import com.sun.management.OperatingSystemMXBean;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.lang.ref.Cleaner;
+import java.lang.ref.WeakReference;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.ReadOnlyBufferException;
@@ -243,6 +244,36 @@ class NrtTensorTest {
             tensor.storage().addReleaseListener(of -> told.incrementAndGet());
             tensor.close(); // whoever completes the last transfer must not be told another's failure
             assertThat(told).hasValue(1);
+        }
+    }
+
+    @Test
+    void aBufferUnderARegistrationThatCannotBeEndedIsKeptForEver() {
+        final WeakReference<ByteBuffer> kept = dropWrapped(of -> {
+            throw new IllegalStateException("cannot deregister");
+        });
+        final WeakReference<ByteBuffer> dropped = dropWrapped(of -> { });
+        collectUntil("a buffer that nobody keeps", () -> dropped.get() == null);
+        assertThat(kept.get()).as("a buffer that may still be written to").isNotNull();
+    }
+
+    private static WeakReference<ByteBuffer> dropWrapped(final TensorStorage.ReleaseListener listener) {
+        final ByteBuffer buffer = ByteBuffer.allocateDirect(64);
+        final NrtTensor tensor = NrtTensor.wrap(buffer);
+        tensor.storage().addReleaseListener(listener);
+        tensor.close();
+        return new WeakReference<>(buffer);
+    }
+
+    @Test
+    void readsThatCannotBeAreRefusedBeforeAnythingIsAllocated() {
+        try (NrtTensor tensor = NrtTensor.allocate(8)) {
+            for (final int length : new int[] {-1, 9, Integer.MAX_VALUE}) {
+                assertThatThrownBy(() -> tensor.read(0, length)).as("%s bytes", length).isInstanceOf(IndexOutOfBoundsException.class);
+            }
+            assertThatThrownBy(() -> tensor.read(-1, 1)).isInstanceOf(IndexOutOfBoundsException.class);
+            assertThatThrownBy(() -> tensor.read(Long.MAX_VALUE, 1)).isInstanceOf(IndexOutOfBoundsException.class);
+            assertThat(tensor.read(8, 0)).isEmpty();
         }
     }
 

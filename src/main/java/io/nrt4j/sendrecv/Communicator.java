@@ -182,6 +182,8 @@ final class Communicator {
                 final NrtTensor tensor = slot.clear();
                 if (memoryIsOurs) {
                     tensor.storage().release();
+                } else {
+                    tensor.storage().keepForever();
                 }
                 reclaimed++;
             }

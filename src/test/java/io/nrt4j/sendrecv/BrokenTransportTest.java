@@ -11,6 +11,8 @@ import io.nrt4j.net.NetTransport;
 import io.nrt4j.net.NetTransportProvider;
 import io.nrt4j.net.loopback.FaultPlan;
 import io.nrt4j.testing.Await;
+import java.lang.ref.WeakReference;
+import java.nio.ByteBuffer;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
@@ -108,6 +110,35 @@ class BrokenTransportTest {
         hooked.unhook();
         tensor.close();
         assertThat(tensor.storage().toString()).as("closed, but kept for whoever may still write into it").contains(" 1 in use");
+    }
+
+    /** Nobody counts uses of a wrapped buffer but us: it stays only as long as something refers to it. */
+    @Test
+    void aWrappedBufferThatCannotBeTakenBackIsNeverCollected() {
+        final WeakReference<ByteBuffer> kept = receiveAndClose(2, () -> {
+            throw new NrtException(NrtStatus.TIMEOUT, "the peer stands still");
+        });
+        final WeakReference<ByteBuffer> takenBack = receiveAndClose(3, () -> { });
+        rig.close(); // no engine refers to anything any more
+        Await.until(EngineRig.LIMIT, "the garbage collector to find a buffer that was taken back", () -> {
+            System.gc();
+            return takenBack.get() == null;
+        });
+        assertThat(kept.get()).as("a buffer that the transport may still write to").isNotNull();
+    }
+
+    private WeakReference<ByteBuffer> receiveAndClose(final int lnc, final HookedTransport.Hook closing) {
+        final NrtAsyncSendRecv a = rig.initialised(0);
+        final NrtAsyncSendRecv b = hookedEngine(lnc);
+        final EngineRig.Pair pair = EngineRig.connect(a, 0, b, lnc);
+        final ByteBuffer buffer = ByteBuffer.allocateDirect(64);
+        final NrtTensor wrapped = NrtTensor.wrap(buffer);
+        assertThat(b.recvTensor(wrapped, 0, 8, pair.recv(), new SendRecvRequest())).isEqualTo(NrtStatus.SUCCESS);
+        hooked.before("closeRecv", closing);
+        assertThat(b.close(lnc)).isEqualTo(NrtStatus.FAILURE);
+        hooked.unhook();
+        wrapped.close();
+        return new WeakReference<>(buffer);
     }
 
     @Test
