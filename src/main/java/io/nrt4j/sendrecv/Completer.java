@@ -3,6 +3,7 @@ package io.nrt4j.sendrecv;
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.NrtTensor;
+import io.nrt4j.net.MemoryInUseException;
 import io.nrt4j.net.NetTransport;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -50,6 +51,7 @@ final class Completer {
         final NrtTensor tensor;
         long sizeBytes = 0;
         RuntimeException failure = null;
+        boolean inUse = false;
         net.lock();
         try {
             if (net.isClosed() || slot.stateWord() != seen) {
@@ -62,6 +64,7 @@ final class Completer {
                 }
             } catch (final RuntimeException ex) {
                 failure = ex;
+                inUse = ex instanceof MemoryInUseException;
             }
             slot.finish(seen);
             tensor = slot.clear();
@@ -70,7 +73,13 @@ final class Completer {
         }
         final Communicator comm = slot.comm();
         comm.freelist().push(slot);
-        tensor.storage().release();
+        if (inUse) {
+            LOG.warn("{} stays in place until the process ends, since a request on {} failed whose peer may still reach it",
+                tensor.storage(), comm);
+            tensor.storage().keepForever();
+        } else {
+            tensor.storage().release();
+        }
         if (!comm.stash().isEmpty()) {
             comm.context().signal().wakeUp(); // there is room again for what waits
         }

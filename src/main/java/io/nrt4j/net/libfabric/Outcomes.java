@@ -12,11 +12,16 @@ final class Outcomes {
 
     private static final long GIVE_UP_PAUSE_NS = HOLD_NS / 10;
 
+    private final DataLinks links;
     /** Requests that are neither done nor failed. */
     private int active;
     /** Those of them that are decided, but whose memory the provider has. */
     private int held;
     private long giveUpAgainNs = System.nanoTime();
+
+    Outcomes(final DataLinks links) {
+        this.links = links;
+    }
 
     int active() {
         return active;
@@ -70,15 +75,25 @@ final class Outcomes {
 
     /**
      * Answers a held request without the provider. The operation, its registration and its context stay until the provider
-     * gives them up or the endpoint is closed.
+     * gives them up or the endpoint is closed; so must the memory, unless the peer's data path is severed.
      */
     void orphan(final Comm comm, final int slot) {
         comm.peer.endpoint.ops().owner[comm.op[slot]] = null;
         comm.op[slot] = OpTable.NONE;
+        comm.inUse[slot] = !links.severed(comm.peer);
         if (comm instanceof SendComm) {
             comm.peer.directSends--;
         }
         finish(comm, slot);
+    }
+
+    /** The same for all of a communicator that the provider has. */
+    void orphanAll(final Comm comm) {
+        for (int slot = 0; slot < Comm.SLOTS; slot++) {
+            if (comm.op[slot] != OpTable.NONE) {
+                orphan(comm, slot);
+            }
+        }
     }
 
     /** Answers what has been held for long enough, so that nobody is kept awake by requests that nobody tests. */
