@@ -170,6 +170,11 @@ final class DataLinks {
         return peer.severed || perPeer;
     }
 
+    /** How much longer than others the requests of a dead peer are worth waiting for: the provider has not closed a cut socket yet. */
+    long patienceNs(final Peer peer) {
+        return peer.cutKnown && !severed(peer) ? Outcomes.HOLD_NS : 0;
+    }
+
     /** Forgets dead peers whose connection is gone. Not during a call into the provider. */
     void tick() {
         if (dying.isEmpty()) {
@@ -181,7 +186,7 @@ final class DataLinks {
             final boolean severed = severed(peer);
             if (severed) {
                 engine.endpoint().remove(peer.address);
-            } else if (now - peer.diedNs < Outcomes.HOLD_NS) {
+            } else if (now - peer.diedNs < Outcomes.HOLD_NS + patienceNs(peer)) {
                 continue;
             } else {
                 LOG.warn("the data path to {} could not be cut: memory of its requests that {} still has stays allocated until the "

@@ -229,7 +229,7 @@ final class LibfabricTransport implements NetTransport {
         while (engine.closing().holdsMemory(comm)) {
             final long now = System.nanoTime();
             if (!peer.alive()) {
-                if (now - peer.diedNs >= Outcomes.HOLD_NS) {
+                if (now - peer.diedNs >= Outcomes.HOLD_NS + engine.links().patienceNs(peer)) {
                     return engine.links().severed(peer);
                 }
             } else if (peer.standsStill() || now - startNs >= CLOSE_NS) {

@@ -176,7 +176,7 @@ final class MessageEngine {
             }
             if (comm.state[slot] < Comm.DONE) {
                 progressLocked();
-                if (comm.state[slot] == Comm.HELD && Outcomes.isOverdue(comm, slot, System.nanoTime())) {
+                if (comm.state[slot] == Comm.HELD && outcomes.isOverdue(comm, slot, System.nanoTime())) {
                     outcomes.orphan(comm, slot);
                 }
             }

@@ -116,8 +116,9 @@ final class Outcomes {
     }
 
     /** Whether a request is to be answered without the provider: only where nobody is left who could move its bytes. */
-    static boolean isOverdue(final Comm comm, final int slot, final long now) {
-        return comm.state[slot] == Comm.HELD && !comm.peer.alive() && now - comm.giveUpAtNs >= 0;
+    boolean isOverdue(final Comm comm, final int slot, final long now) {
+        return comm.state[slot] == Comm.HELD && !comm.peer.alive() && now - comm.giveUpAtNs >= 0
+            && now - comm.giveUpAtNs >= links.patienceNs(comm.peer);
     }
 
     /** Fails what is pending from a post on; later posts throw. */
