@@ -58,6 +58,8 @@ abstract class Comm {
     final String[] cause = new String[SLOTS];
     final NrtStatus[] causeStatus = new NrtStatus[SLOTS];
     final Registration[] registration = new Registration[SLOTS];
+    /** A request was answered whose memory the provider may still touch. */
+    boolean leftInUse;
     /** Failed, and the provider may still touch its memory. */
     final boolean[] inUse = new boolean[SLOTS];
     /** Operation that touches user memory, or NONE. */

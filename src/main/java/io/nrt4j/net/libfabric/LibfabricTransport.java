@@ -239,7 +239,7 @@ final class LibfabricTransport implements NetTransport {
             engine.progressLocked();
             pauseUnlocked();
         }
-        return true;
+        return !comm.leftInUse || engine.links().severed(peer);
     }
 
     @Override

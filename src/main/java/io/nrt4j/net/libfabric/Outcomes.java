@@ -81,6 +81,7 @@ final class Outcomes {
         comm.peer.endpoint.ops().owner[comm.op[slot]] = null;
         comm.op[slot] = OpTable.NONE;
         comm.inUse[slot] = !links.severed(comm.peer);
+        comm.leftInUse |= comm.inUse[slot];
         if (comm instanceof SendComm) {
             comm.peer.directSends--;
         }

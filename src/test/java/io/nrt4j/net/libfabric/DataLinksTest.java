@@ -1,8 +1,10 @@
 package io.nrt4j.net.libfabric;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nrt4j.NrtException;
+import io.nrt4j.NrtStatus;
 import io.nrt4j.NrtTensor;
 import io.nrt4j.net.MemoryInUseException;
 import io.nrt4j.net.NetTransport;
@@ -151,21 +153,24 @@ class DataLinksTest {
             });
             final Peer dead = peerOf(pair.right);
             dead.dataAddress = null; // as with a provider that has no TCP sockets
-            pair.left.engine().lock.lock(); // its process hangs
-            fail(pair.right, dead);
-            final long[] answer = new long[1];
             NrtException failure = null;
-            final long deadlineNs = System.nanoTime() + FabricPair.LIMIT.toNanos();
-            while (failure == null && System.nanoTime() - deadlineNs < 0) {
-                try {
-                    answer[0] = pair.right.test(receive); // nobody drives the sender: the receive stands still
-                } catch (final NrtException ex) {
-                    failure = ex;
+            long answer = NetTransport.PENDING;
+            pair.left.engine().lock.lock(); // its process hangs
+            try {
+                fail(pair.right, dead);
+                final long deadlineNs = System.nanoTime() + FabricPair.LIMIT.toNanos();
+                while (failure == null && System.nanoTime() - deadlineNs < 0) {
+                    answer = pair.right.test(receive);
                 }
+            } catch (final NrtException ex) {
+                failure = ex;
+            } finally {
+                pair.left.engine().lock.unlock();
             }
-            pair.left.engine().lock.unlock();
-            assertThat(answer[0]).isEqualTo(NetTransport.PENDING);
+            assertThat(answer).isEqualTo(NetTransport.PENDING);
             assertThat(failure).isInstanceOf(MemoryInUseException.class).hasMessageContaining("for a test");
+            assertThatThrownBy(() -> pair.right.closeRecv(link.recv())).as("the communicator's memory is not all free")
+                .isInstanceOfSatisfying(NrtException.class, ex -> assertThat(ex.status()).isEqualTo(NrtStatus.TIMEOUT));
         }
     }
 }
