@@ -4,8 +4,8 @@ import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
 
 /**
- * A request has failed, and the transport could not make the network let go of its memory: a late message may be written into it, or be read
- * from it, until the transport is closed. Whoever gave the memory must not free it, nor use it for something else.
+ * A request has failed, and the transport could not make the network let go of its memory: a late message may be written into it, or be
+ * read from it, until the transport is closed. Whoever gave the memory must not free it, nor use it for something else.
  */
 public final class MemoryInUseException extends NrtException {
     private static final long serialVersionUID = 1L;

@@ -159,8 +159,8 @@ final class DataLinks {
     }
 
     /**
-     * Whether the provider can move no byte of a dead peer any more: its endpoint is closed with it, or all sockets to it were shut down, and
-     * the provider has read them to their end and closed them.
+     * Whether the provider can move no byte of a dead peer any more: its endpoint is closed with it, or all sockets to it were shut down,
+     * and the provider has read them to their end and closed them.
      */
     boolean severed(final Peer peer) {
         if (!peer.severed && peer.cutKnown) {

@@ -3,8 +3,8 @@
  *
  * <p>One endpoint per transport instance, whatever the number of LNCs and peers: an endpoint costs memory (70 MB with tcp;ofi_rxm), a
  * dozen file descriptors and some microseconds of each poll. Only with shm has each peer an endpoint of its own (see below).
- * The communicators of all LNCs share one lock. Most calls hold it for about a microsecond; a poll that finds data holds it while the provider
- * copies, which takes tens of microseconds for a message of 1 MiB, and the set-up of a peer holds it for milliseconds.
+ * The communicators of all LNCs share one lock. Most calls hold it for about a microsecond; a poll that finds data holds it while the
+ * provider copies, which takes tens of microseconds for a message of 1 MiB, and the set-up of a peer holds it for milliseconds.
  *
  * <p><b>Layers</b>, ground floor first: {@link io.nrt4j.net.libfabric.FiLayout} (offsets),
  * {@link io.nrt4j.net.libfabric.DataPath} (the calls of the data path), {@link io.nrt4j.net.libfabric.Libfabric} (the loaded
@@ -29,8 +29,8 @@
  *     all others wait at the sender, which costs nothing.</li>
  * </ul>
  *
- * <p><b>Failed peers</b>. A peer fails when its control connection breaks or what it says is wrong, which does not mean that it is dead. The
- * sockets that the provider has with it are shut down ({@link io.nrt4j.net.libfabric.DataLinks}), so that none of its messages arrives in
+ * <p><b>Failed peers</b>. A peer fails when its control connection breaks or what it says is wrong, which does not mean that it is dead.
+ * The sockets that the provider has with it are shut down ({@link io.nrt4j.net.libfabric.DataLinks}), so that none of its messages arrives in
  * memory that was given back.
  *
  * <p><b>Shared memory</b>. With the shm provider each pair of processes has a pair of endpoints of its own, so that a dead peer's can be

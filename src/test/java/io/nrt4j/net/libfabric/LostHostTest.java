@@ -103,7 +103,8 @@ class LostHostTest {
             assertThat(sender.awaitLine("done ", LIMIT)).isEqualTo("done 0 failed 1");
             // What the sender's kernel still had has arrived, or was refused.
             Await.until(LIMIT, () -> String.join("\n", hosts.connectionsOfB()),
-                () -> hosts.connectionsOfB().stream().noneMatch(line -> Long.parseLong(line.split(" ")[2]) > 0 && !line.startsWith("LISTEN")));
+                () -> hosts.connectionsOfB().stream()
+                    .noneMatch(line -> Long.parseLong(line.split(" ")[2]) > 0 && !line.startsWith("LISTEN")));
             receiver.send("changed");
             assertThat(receiver.awaitLine("changed ", LIMIT)).isEqualTo("changed false");
         }
