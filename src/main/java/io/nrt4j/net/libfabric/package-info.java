@@ -30,8 +30,8 @@
  * </ul>
  *
  * <p><b>Failed peers</b>. A peer fails when its control connection breaks or what it says is wrong, which does not mean that it is dead.
- * The sockets that the provider has with it are shut down ({@link io.nrt4j.net.libfabric.DataLinks}), so that none of its messages arrives in
- * memory that was given back.
+ * The sockets that the provider has with it are shut down ({@link io.nrt4j.net.libfabric.DataLinks}), so that none of its messages
+ * arrives in memory that was given back.
  *
  * <p><b>Shared memory</b>. With the shm provider each pair of processes has a pair of endpoints of its own, so that a dead peer's can be
  * closed without harm to others, and so that {@link io.nrt4j.net.libfabric.ShmRescue} may free the spin locks that it died with. What is
