@@ -54,6 +54,7 @@ int main(void)
     AT(DOMAIN_OPS_ENDPOINT, fi_ops_domain, endpoint);
     AT(MR_OPS_REG, fi_ops_mr, reg);
     AT(AV_OPS_INSERT, fi_ops_av, insert);
+    AT(AV_OPS_REMOVE, fi_ops_av, remove);
     AT(CM_OPS_SETNAME, fi_ops_cm, setname);
     AT(CM_OPS_GETNAME, fi_ops_cm, getname);
     AT(EP_OPS_CANCEL, fi_ops_ep, cancel);

@@ -15,7 +15,7 @@ import io.nrt4j.Placement;
  * posted length, and leaves the communicator usable; a shorter one completes the receive with its real size. Length 0 is legal.
  *
  * <p><b>Memory.</b> Every post names a registration that covers its range, or fails. The range must stay in place until the
- * request is tested complete or failed, or the communicator's close returned.
+ * request is tested complete or failed, or the communicator's close returned; for ever, where either says that it is still in use.
  *
  * <p><b>Threads.</b> The data path of one communicator (isend, irecv, iflush, test) is called under the caller's lock of its
  * LNC, so by one thread at a time; different LNCs call at the same time. The control path (listen, connect, accept, close) of a
@@ -162,7 +162,8 @@ public interface NetTransport extends AutoCloseable {
      *
      * @param request from isend, irecv or iflush.
      * @return bytes moved, at least 0; or {@link #PENDING}.
-     * @throws NrtException when the transfer failed; TIMEOUT when its memory may be touched nevertheless, until the transport is closed.
+     * @throws NrtException when the transfer failed; a {@link MemoryInUseException} when its memory may be touched all the same until the
+     *     transport is closed, since its network could not be made to let go of it.
      */
     long test(long request);
 

@@ -3,6 +3,7 @@ package io.nrt4j.sendrecv;
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.NrtTensor;
+import io.nrt4j.net.MemoryInUseException;
 import io.nrt4j.net.NetTransport;
 import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
@@ -51,6 +52,7 @@ final class Completer {
         final NrtTensor tensor;
         long sizeBytes = 0;
         NrtException failure = null;
+        boolean inUse = false;
         net.lock();
         try {
             if (net.isClosed() || slot.stateWord() != seen) {
@@ -63,6 +65,7 @@ final class Completer {
                 }
             } catch (final RuntimeException ex) {
                 failure = failed(slot, seen, ex); // while the slot still tells what it was
+                inUse = ex instanceof MemoryInUseException;
             }
             slot.finish(seen);
             tensor = slot.clear();
@@ -71,9 +74,10 @@ final class Completer {
         }
         final Communicator comm = slot.comm();
         comm.freelist().push(slot);
-        if (failure != null && failure.getCause() instanceof NrtException ex && ex.status() == NrtStatus.TIMEOUT) {
+        if (inUse) {
             // Lost memory is better than memory that is somebody else's when a late message is written into it.
-            LOG.error("A tensor is never freed, since the transport may use it: {}", failure.getMessage());
+            LOG.warn("{} stays in place until the process ends, since a request on {} failed whose peer may still reach it",
+                tensor.storage(), comm);
             tensor.storage().keepForever();
         } else {
             tensor.storage().release();

@@ -2,6 +2,7 @@ package io.nrt4j.net.libfabric;
 
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
+import io.nrt4j.net.MemoryInUseException;
 import java.util.Arrays;
 
 /**
@@ -47,8 +48,6 @@ abstract class Comm {
     NrtStatus brokenStatus;
     /** After this the held requests of a broken communicator are answered without the provider. */
     long giveUpAtNs;
-    /** Requests that were answered, or will be, though a peer that may live may touch their memory; until they are tested. */
-    int lost;
 
     final byte[] state = new byte[SLOTS];
     final int[] generation = new int[SLOTS];
@@ -61,6 +60,10 @@ abstract class Comm {
     final String[] cause = new String[SLOTS];
     final NrtStatus[] causeStatus = new NrtStatus[SLOTS];
     final Registration[] registration = new Registration[SLOTS];
+    /** A request was answered whose memory the provider may still touch. */
+    boolean leftInUse;
+    /** Failed, and the provider may still touch its memory. */
+    final boolean[] inUse = new boolean[SLOTS];
     /** Operation that touches user memory, or NONE. */
     final int[] op = new int[SLOTS];
     /** Number of the slot's post. */
@@ -118,13 +121,27 @@ abstract class Comm {
 
     final void freeSlot(final int slot) {
         state[slot] = FREE;
-        lost -= causeStatus[slot] == NrtStatus.TIMEOUT ? 1 : 0;
         generation[slot] = generation[slot] + 1 & 0x7FFF_FFFF;
         cause[slot] = null;
         causeStatus[slot] = null;
         registration[slot] = null;
+        inUse[slot] = false;
         op[slot] = OpTable.NONE;
         freeSlots[freeCount++] = slot;
+    }
+
+    /** Frees the slot of a request that is over, and answers its bytes or throws why it failed. */
+    final long answer(final int slot) {
+        final String why = cause[slot];
+        final NrtStatus status = causeStatus[slot];
+        final long bytes = moved[slot];
+        final boolean kept = inUse[slot];
+        freeSlot(slot);
+        if (why == null) {
+            return bytes;
+        }
+        final String text = direction() + " on communicator " + Integer.toHexString(id) + ": " + why;
+        throw kept ? new MemoryInUseException(status, text) : new NrtException(status, text);
     }
 
     /** The protocol is done with a post. */

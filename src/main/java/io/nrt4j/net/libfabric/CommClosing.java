@@ -54,11 +54,7 @@ final class CommClosing {
 
     /** Forgets a closed communicator; operations that the provider did not give up stay behind without it. */
     void remove(final Comm comm) {
-        for (int slot = 0; slot < Comm.SLOTS; slot++) {
-            if (comm.op[slot] != OpTable.NONE) {
-                outcomes.orphan(comm, slot);
-            }
-        }
+        outcomes.orphanAll(comm);
         forgetEarly(comm);
         comms.remove(comm);
     }

@@ -1,19 +1,24 @@
 package io.nrt4j.net.libfabric;
 
 import java.io.IOException;
+import java.net.InetSocketAddress;
 import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
 import jdk.net.ExtendedSocketOptions;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * A control connection to one peer process: hello and connecting first, liveness afterwards. While a process is stopped, its
- * kernel goes on answering keep-alives; when its host is lost, they end the connection after 15 s.
+ * kernel goes on acknowledging; when its host is lost, that ends, and so does the connection: after {@link #LOST_HOST_S} by keep-alives,
+ * which the kernel sends only while nothing else is unacknowledged, and at most {@link #LOST_HOST_S} plus two looks after the last
+ * acknowledgement where a frame is. ({@code TCP_USER_TIMEOUT} would also end the connection to a process that is stopped for as long with a
+ * full receive buffer.)
  *
  * <p>Threads: {@code in} and {@code key} belong to the control thread, which reads and writes the channel; {@code out} is filled by any
  * thread; all else is read and written under the engine's lock. Whoever holds that lock may end the connection: then the control
@@ -24,11 +29,13 @@ final class ControlConnection {
     enum Phase { CONNECTING, HELLO, PROBING, UP, DEAD }
 
     private static final Logger LOG = LoggerFactory.getLogger(ControlConnection.class);
-    private static final int KEEP_ALIVE_IDLE_S = 5;
-    private static final int KEEP_ALIVE_INTERVAL_S = 2;
-    private static final int KEEP_ALIVE_COUNT = 5;
-    /** The same bound for bytes that nobody acknowledges, as long as which no keep-alives are sent. */
-    static final int UNACKNOWLEDGED_MS = 1000 * (KEEP_ALIVE_IDLE_S + KEEP_ALIVE_INTERVAL_S * KEEP_ALIVE_COUNT);
+    /** How long a host may be silent; another value is for tests. */
+    static final int LOST_HOST_S = Integer.getInteger("nrt4j.libfabric.lostHostSeconds", 15);
+
+    private static final int KEEP_ALIVE_IDLE_S = Math.max(1, LOST_HOST_S / 3);
+    private static final int KEEP_ALIVE_INTERVAL_S = Math.max(1, LOST_HOST_S * 2 / 15);
+    private static final int KEEP_ALIVE_COUNT = Math.max(1, (LOST_HOST_S - KEEP_ALIVE_IDLE_S) / KEEP_ALIVE_INTERVAL_S);
+    private static final long LOOK_NS = TimeUnit.SECONDS.toNanos(1);
 
     final SocketChannel channel;
     final boolean outgoing;
@@ -50,6 +57,11 @@ final class ControlConnection {
     int byeDirect;
     /** The peer's process has ended, or has closed its transport. */
     boolean ended;
+    /** Its descriptor, found when it came up; null where it was not. */
+    private TcpSocket socket;
+    private long lookAtNs;
+    /** The last look found the host silent for too long. */
+    private boolean silent;
 
     ControlConnection(final SocketChannel channel, final boolean outgoing, final String where, final long deadlineNs)
         throws IOException {
@@ -72,14 +84,28 @@ final class ControlConnection {
         return phase != Phase.DEAD;
     }
 
-    /** The hellos are exchanged: the data path must be heard next. Under the engine's lock. */
-    void probe() {
-        phase = Phase.PROBING;
+    /** It is up: from now on its host must go on acknowledging. */
+    void watch() {
         try {
-            UserTimeout.set(channel, UNACKNOWLEDGED_MS);
+            socket = TcpSocket.between((InetSocketAddress) channel.getLocalAddress(), (InetSocketAddress) channel.getRemoteAddress());
         } catch (final IOException ex) {
-            LOG.debug("{}: a host that is lost while a frame is on its way to it may go unnoticed for minutes", this, ex);
+            LOG.debug("{}: it is closed already", this, ex);
         }
+        lookAtNs = System.nanoTime();
+    }
+
+    /**
+     * Whether the host is lost, looked at now and then. Two looks must agree: a probe of a full receive buffer may come a minute after the
+     * one before, and be on its way at this moment.
+     */
+    boolean hostIsLost(final long now) {
+        if (socket == null || now - lookAtNs < 0) {
+            return false;
+        }
+        lookAtNs = now + LOOK_NS;
+        final boolean before = silent;
+        silent = socket.unacknowledgedMs() >= TimeUnit.SECONDS.toMillis(LOST_HOST_S);
+        return silent && before;
     }
 
     /** Writes what waits, as far as the socket takes it; true if nothing is left. */

@@ -23,7 +23,7 @@ import java.nio.charset.StandardCharsets;
 record ControlFrame(int type, long a, long b, long c, long d, byte[] name, String text) {
     static final int BYTES = 256;
     static final int MAGIC = 0x4E525446;
-    static final int VERSION = 4;
+    static final int VERSION = 5;
 
     /** a: own instance, b: expected instance, c: peer index and key, d: window and eager limit; name; text: provider. */
     static final int HELLO = 1;
@@ -56,6 +56,8 @@ record ControlFrame(int type, long a, long b, long c, long d, byte[] name, Strin
     static final int BYE = 13;
     /** What was sent before the goodbye has arrived. */
     static final int BYE_ACK = 14;
+    /** The provider's connection between the two comes from the sender, from here. a: port; name: IP address. */
+    static final int DATA_FROM = 15;
 
     private static final int NAME = 48;
     private static final int TEXT = 176;

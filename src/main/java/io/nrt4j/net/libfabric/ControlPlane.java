@@ -7,6 +7,7 @@ import io.nrt4j.concurrent.StrangerLog;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.UnknownHostException;
 import java.nio.channels.SocketChannel;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -252,15 +253,16 @@ final class ControlPlane {
         final long now = System.nanoTime();
         for (final ControlConnection connection : List.copyOf(connections)) {
             if (connection.phase == ControlConnection.Phase.PROBING && connection.peer.heard) {
-                connection.phase = ControlConnection.Phase.UP;
-                LOG.debug("control connection {} is up", connection);
-                rendezvous.onUp(connection);
+                onUp(connection);
             } else if (connection.bye) {
                 if (connection.peer.received - connection.byeMessages >= 0 && connection.peer.directReceived - connection.byeDirect >= 0
                     || now - connection.deadlineNs >= 0) {
                     connection.sayLast(ControlFrame.of(ControlFrame.BYE_ACK, 0, 0, ""));
                     onBroken(connection, "the peer at " + connection.where + " closed its transport");
                 }
+            } else if (connection.phase == ControlConnection.Phase.UP && connection.hostIsLost(now)) {
+                onBroken(connection, "the host of " + connection.where + " has acknowledged nothing for " + ControlConnection.LOST_HOST_S
+                    + " s");
             } else if (connection.phase != ControlConnection.Phase.UP && now - connection.deadlineNs >= 0) {
                 onBroken(connection, switch (connection.phase) {
                     case CONNECTING -> "no answer from ";
@@ -268,6 +270,25 @@ final class ControlPlane {
                     default -> "no hello from ";
                 } + connection.where + " within " + HANDSHAKE_S + " s");
             }
+        }
+    }
+
+    private void onUp(final ControlConnection connection) {
+        connection.phase = ControlConnection.Phase.UP;
+        LOG.debug("control connection {} is up", connection);
+        connection.watch();
+        final InetSocketAddress source = engine.links().onUp(connection.peer);
+        if (source != null) {
+            send(connection, new ControlFrame(ControlFrame.DATA_FROM, source.getPort(), 0, 0, 0, source.getAddress().getAddress(), ""));
+        }
+        rendezvous.onUp(connection);
+    }
+
+    private void onSource(final ControlConnection connection, final ControlFrame frame) {
+        try {
+            engine.links().onSource(connection.peer, new InetSocketAddress(InetAddress.getByAddress(frame.name()), (int) frame.a()));
+        } catch (final UnknownHostException | IllegalArgumentException ex) {
+            onBroken(connection, "a wrong address came from " + connection.where + ": " + ex.getMessage());
         }
     }
 
@@ -286,7 +307,7 @@ final class ControlPlane {
         byInstance.remove(connection.remoteInstance, connection);
         rendezvous.onBroken(connection, cause);
         if (connection.peer != null && connection.peer.alive()) {
-            connection.peer.mayLive = !connection.ended;
+            connection.peer.ended = connection.ended;
             engine.failPeer(connection.peer, cause);
             engine.settle();
         }
@@ -342,7 +363,7 @@ final class ControlPlane {
                 connection.peer = engine.openPeer();
                 engine.introduce(connection.peer, frame.name(), (int) (frame.c() >>> 32), (int) frame.c(), (int) (frame.d() >>> 32),
                     (int) frame.d());
-                connection.probe();
+                connection.phase = ControlConnection.Phase.PROBING;
                 send(connection, hello(ControlFrame.HELLO_ACK, connection));
                 if (frame.a() != instance) {
                     byInstance.put(frame.a(), connection);
@@ -367,7 +388,7 @@ final class ControlPlane {
                 try {
                     engine.introduce(connection.peer, frame.name(), (int) (frame.c() >>> 32), (int) frame.c(), (int) (frame.d() >>> 32),
                         (int) frame.d());
-                    connection.probe();
+                    connection.phase = ControlConnection.Phase.PROBING;
                 } catch (final NrtException ex) {
                     onBroken(connection, ex.getMessage());
                 }
@@ -410,6 +431,7 @@ final class ControlPlane {
                 connection.ended = true;
                 onBroken(connection, "the transport was closed");
             }
+            case ControlFrame.DATA_FROM -> onSource(connection, frame);
             default -> onClosing(connection, comm, frame);
         }
     }

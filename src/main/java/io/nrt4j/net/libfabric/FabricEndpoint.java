@@ -241,6 +241,23 @@ final class FabricEndpoint {
         }
     }
 
+    /** Takes a peer out of the address vector, as often as it was put in. */
+    void remove(final long peer) {
+        if (closed || peer == FiLayout.ADDR_UNSPEC) {
+            return;
+        }
+        final long buffer = Memory.allocate(Long.BYTES);
+        try {
+            Memory.putLong(buffer, peer);
+            final int rc = call(vector + FiLayout.OBJECT_OPS, FiLayout.AV_OPS_REMOVE, vector, buffer, 1L, 0L);
+            if (rc != 0) {
+                LOG.debug("{}", describe("fi_av_remove", rc));
+            }
+        } finally {
+            Memory.free(buffer);
+        }
+    }
+
     /** Whether the provider wants memory to be registered. */
     boolean needsRegistration() {
         return alwaysRegister || (info.mrMode() & FiLayout.MR_LOCAL) != 0;

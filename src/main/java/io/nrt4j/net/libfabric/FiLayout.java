@@ -51,6 +51,7 @@ final class FiLayout {
     static final int DOMAIN_OPS_ENDPOINT = 24;
     static final int MR_OPS_REG = 8;
     static final int AV_OPS_INSERT = 8;
+    static final int AV_OPS_REMOVE = 32;
     static final int CM_OPS_SETNAME = 8;
     static final int CM_OPS_GETNAME = 16;
     static final int EP_OPS_CANCEL = 8;

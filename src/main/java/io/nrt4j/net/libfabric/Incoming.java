@@ -126,7 +126,6 @@ final class Incoming implements FabricEndpoint.Completions {
     }
 
     private void failPeer(final Peer peer, final String error) {
-        peer.mayLive = true;
         engine.failPeer(peer, "protocol error: " + error);
     }
 

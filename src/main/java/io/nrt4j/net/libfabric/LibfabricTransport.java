@@ -19,8 +19,8 @@ import org.slf4j.LoggerFactory;
  * <p><b>Memory of failed transfers.</b> A request whose peer is gone is answered when the provider has given its memory up,
  * which a cancel makes it do at once for receives that no message has matched. What a provider does not give up within half
  * a second is answered without it: the operation's context and registration stay alive until the provider completes it or the
- * endpoint is closed, and the peer that could have moved its bytes is gone. Where it may live, as after a break of the network, the
- * answer is TIMEOUT: the engine keeps the memory then.
+ * endpoint is closed. No byte moves there any more, since the connection with the peer, dead or not, is cut ({@link DataLinks}); where
+ * that could not be done, the failure says that the memory must stay ({@link io.nrt4j.net.MemoryInUseException}).
  *
  * <p>Threads: as {@link NetTransport} says.
  */
@@ -241,17 +241,17 @@ final class LibfabricTransport implements NetTransport {
 
     /**
      * Waits until the provider has given up the memory of a closed communicator. It waits once for a peer that stands still, not once for
-     * each of its communicators, and not for a dead one beyond what its requests had: nobody is there who could move their bytes.
+     * each of its communicators, and not for a dead one beyond what its requests had: see {@link DataLinks}.
      *
-     * @return whether it has, or the peer is dead for sure; and has for requests that were answered without it, too.
+     * @return whether it has, or no byte of the peer can come or go any more.
      */
     private boolean takeMemoryBack(final Comm comm, final long deadlineNs) {
         final Peer peer = comm.peer;
         while (engine.closing().holdsMemory(comm)) {
             final long now = System.nanoTime();
             if (!peer.alive()) {
-                if (now - peer.diedNs >= Outcomes.HOLD_NS) {
-                    return !peer.mayLive;
+                if (now - peer.diedNs >= Outcomes.HOLD_NS + engine.links().patienceNs(peer)) {
+                    return engine.links().severed(peer);
                 }
             } else if (peer.standsStill() || now - deadlineNs >= 0) {
                 peer.markStandingStill();
@@ -260,7 +260,7 @@ final class LibfabricTransport implements NetTransport {
             engine.progressLocked();
             pauseUnlocked();
         }
-        return comm.lost == 0;
+        return !comm.leftInUse || engine.links().severed(peer);
     }
 
     @Override

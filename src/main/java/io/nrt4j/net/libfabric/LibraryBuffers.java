@@ -55,7 +55,6 @@ final class LibraryBuffers {
 
     /** Gives a new peer its buffers, before anything is promised to it. */
     void equip(final Peer peer) {
-        peer.ownEndpoint = perPeer;
         if (perPeer) {
             post(peer.endpoint, peer.window);
             posted = peer.window;

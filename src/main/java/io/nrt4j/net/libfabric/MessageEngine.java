@@ -33,7 +33,8 @@ final class MessageEngine {
     private final Sending sending;
     private final Receiving receiving;
     private final Incoming incoming;
-    private final Outcomes outcomes = new Outcomes();
+    private final DataLinks links;
+    private final Outcomes outcomes;
     private final CommClosing closing;
     private final int eagerLimit;
     private final LibraryBuffers buffers;
@@ -56,6 +57,8 @@ final class MessageEngine {
     MessageEngine(final FabricEndpoint endpoint, final EndpointTuning tuning) {
         this.endpoint = endpoint;
         perPeer = tuning.endpointPerPeer();
+        links = new DataLinks(this, endpoint, perPeer);
+        outcomes = new Outcomes(links);
         eagerLimit = tuning.eagerLimit();
         flushDelayNs = tuning.flushDelayNs();
         final int bufferBytes = Wire.HEADER_BYTES + Wire.ITEM_BYTES * (Outbox.MAX_RIDERS + 1) + Math.max(eagerLimit, 1024);
@@ -77,6 +80,15 @@ final class MessageEngine {
 
     Outcomes outcomes() {
         return outcomes;
+    }
+
+    DataLinks links() {
+        return links;
+    }
+
+    /** By index, with gaps. */
+    Peer[] peers() {
+        return peers;
     }
 
     CommClosing closing() {
@@ -164,21 +176,14 @@ final class MessageEngine {
             }
             if (comm.state[slot] < Comm.DONE) {
                 progressLocked();
-                if (comm.state[slot] == Comm.HELD && Outcomes.isOverdue(comm, slot, System.nanoTime())) {
+                if (comm.state[slot] == Comm.HELD && outcomes.isOverdue(comm, slot, System.nanoTime())) {
                     outcomes.orphan(comm, slot);
                 }
             }
             if (comm.state[slot] < Comm.DONE) {
                 return NetTransport.PENDING;
             }
-            final String cause = comm.cause[slot];
-            final NrtStatus status = comm.causeStatus[slot];
-            final long moved = comm.moved[slot];
-            comm.freeSlot(slot);
-            if (cause != null) {
-                throw new NrtException(status, comm.direction() + " on communicator " + Integer.toHexString(comm.id) + ": " + cause);
-            }
-            return moved;
+            return comm.answer(slot);
         } finally {
             publishBusy();
             lock.unlock();
@@ -209,6 +214,7 @@ final class MessageEngine {
         try {
             final int done = polls == pollsAtTick ? progressLocked() : 0;
             outcomes.giveUp(comms.all());
+            links.tick();
             pollsAtTick = polls;
             return done;
         } finally {
@@ -291,7 +297,7 @@ final class MessageEngine {
 
     private int serve(final Peer peer, final boolean idle) {
         int done = 0;
-        if (peer.stuck != null && !outbox.retryStuck(peer)) {
+        if (peer.waits() || peer.stuck != null && !outbox.retryStuck(peer)) {
             return 0;
         }
         SendComm comm = peer.mute ? null : peer.pollReady();
@@ -352,12 +358,7 @@ final class MessageEngine {
         if (!peer.alive()) {
             return;
         }
-        peer.deathCause = cause;
-        peer.diedNs = System.nanoTime();
-        peer.readyHead = null;
-        peer.readyTail = null;
-        peer.announceHead = null;
-        peer.announceTail = null;
+        peer.die(cause);
         peers[peer.index] = null;
         buffers.takeBack(peer);
         for (final Comm comm : comms.all()) {
@@ -372,18 +373,15 @@ final class MessageEngine {
         if (perPeer) {
             retire(peer);
         }
-        control.onPeerFailed(peer, cause);
+        control.onPeerFailed(peer, cause); // it is told why, before it sees the connection go
+        links.cut(peer);
     }
 
     /** Closes a dead peer's own endpoint: the provider has none of its memory any more. */
     private void retire(final Peer peer) {
         for (final Comm comm : comms.all()) {
             if (comm != null && comm.peer == peer) {
-                for (int slot = 0; slot < Comm.SLOTS; slot++) {
-                    if (comm.op[slot] != OpTable.NONE) {
-                        outcomes.orphan(comm, slot);
-                    }
-                }
+                outcomes.orphanAll(comm);
             }
         }
         retired.add(peer.endpoint);
@@ -438,6 +436,7 @@ final class MessageEngine {
     void introduce(final Peer peer, final byte[] name, final int remoteIndex, final int remoteKey, final int remoteWindow,
         final int remoteEagerLimit) {
         peer.address = peer.endpoint.insert(name);
+        links.introduce(peer, name);
         peer.remoteIndex = remoteIndex;
         peer.remoteKey = remoteKey;
         peer.grant(remoteWindow);
@@ -473,6 +472,7 @@ final class MessageEngine {
             }
         }
         settle();
+        links.close();
         endpoint.ops().cancelReceives(endpoint.path());
         comms.clear();
         outcomes.reset();

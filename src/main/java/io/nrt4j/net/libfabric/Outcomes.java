@@ -12,11 +12,16 @@ final class Outcomes {
 
     private static final long GIVE_UP_PAUSE_NS = HOLD_NS / 10;
 
+    private final DataLinks links;
     /** Requests that are neither done nor failed. */
     private int active;
     /** Those of them that are decided, but whose memory the provider has. */
     private int held;
     private long giveUpAgainNs = System.nanoTime();
+
+    Outcomes(final DataLinks links) {
+        this.links = links;
+    }
 
     int active() {
         return active;
@@ -70,22 +75,26 @@ final class Outcomes {
 
     /**
      * Answers a held request without the provider. The operation, its registration and its context stay until the provider
-     * gives them up or the endpoint is closed. Where a peer that may live could still move bytes, the request fails with TIMEOUT,
-     * so that the memory is nobody else's before that.
+     * gives them up or the endpoint is closed; so must the memory, unless the peer's data path is severed.
      */
     void orphan(final Comm comm, final int slot) {
         comm.peer.endpoint.ops().owner[comm.op[slot]] = null;
         comm.op[slot] = OpTable.NONE;
+        comm.inUse[slot] = !links.severed(comm.peer);
+        comm.leftInUse |= comm.inUse[slot];
         if (comm instanceof SendComm) {
             comm.peer.directSends--;
         }
-        if (comm.peer.mayLive && !comm.peer.ownEndpoint) {
-            comm.lost++;
-            comm.causeStatus[slot] = NrtStatus.TIMEOUT;
-            comm.cause[slot] = (comm.cause[slot] == null ? "it was done, but " : comm.cause[slot] + "; ")
-                + "the provider has its memory still, and the peer may live: a late message may touch it";
-        }
         finish(comm, slot);
+    }
+
+    /** The same for all of a communicator that the provider has. */
+    void orphanAll(final Comm comm) {
+        for (int slot = 0; slot < Comm.SLOTS; slot++) {
+            if (comm.op[slot] != OpTable.NONE) {
+                orphan(comm, slot);
+            }
+        }
     }
 
     /** Answers what has been held for long enough, so that nobody is kept awake by requests that nobody tests. */
@@ -108,8 +117,9 @@ final class Outcomes {
     }
 
     /** Whether a request is to be answered without the provider: only where nobody is left who could move its bytes. */
-    static boolean isOverdue(final Comm comm, final int slot, final long now) {
-        return comm.state[slot] == Comm.HELD && !comm.peer.alive() && now - comm.giveUpAtNs >= 0;
+    boolean isOverdue(final Comm comm, final int slot, final long now) {
+        return comm.state[slot] == Comm.HELD && !comm.peer.alive() && now - comm.giveUpAtNs >= 0
+            && now - comm.giveUpAtNs >= links.patienceNs(comm.peer);
     }
 
     /** Fails what is pending from a post on; later posts throw. */

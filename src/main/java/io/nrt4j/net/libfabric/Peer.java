@@ -1,5 +1,9 @@
 package io.nrt4j.net.libfabric;
 
+import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.List;
+
 /**
  * Another process: credits, buffers and what waits to be sent to it. Its control connection is a {@link ControlConnection}.
  *
@@ -32,12 +36,25 @@ final class Peer {
     /** First cause of its end; null while it lives. */
     String deathCause;
     long diedNs;
-    /** It is over, but its process may run on, and its endpoint move bytes from and to memory of ours. */
-    boolean mayLive;
-    /** Nobody else uses our endpoint: it is closed with the peer, before any request is answered. */
-    boolean ownEndpoint;
+    /** Its process has ended, or has closed its transport. */
+    boolean ended;
     /** It died since this process has no file descriptor left for it. */
     boolean outOfFiles;
+    /** Where its endpoint is, and where its connection to ours comes from as it says; null where that is not known. See DataLinks. */
+    InetSocketAddress dataAddress;
+    InetSocketAddress source;
+    /** The provider's connection with it, once it was seen. */
+    TcpSocket link;
+    /** Dead: the sockets that were shut down and that the provider has not been seen to have closed. */
+    final List<TcpSocket> cut = new ArrayList<>(1);
+    /** Those are all that it had. */
+    boolean cutKnown;
+    /** Nothing can come from it or go to it any more. */
+    boolean severed;
+    /** Dead: a peer with the same endpoint may send. */
+    boolean gone;
+    /** The dead peer with the same endpoint whose connection must go first; null if there is none. */
+    Peer behind;
     /** It did not move on in the whole time of a close, and where it was then. */
     private boolean still;
     private int stillAt;
@@ -102,6 +119,21 @@ final class Peer {
 
     boolean alive() {
         return deathCause == null;
+    }
+
+    /** Whether the connection of a dead peer with the same endpoint is still in the way. */
+    boolean waits() {
+        return behind != null && !behind.gone;
+    }
+
+    /** It has nothing to send or announce any more. */
+    void die(final String cause) {
+        deathCause = cause;
+        diedNs = System.nanoTime();
+        readyHead = null;
+        readyTail = null;
+        announceHead = null;
+        announceTail = null;
     }
 
     /** Credits left. */

@@ -1,9 +1,10 @@
 /**
  * The transport over libfabric, between processes and hosts.
  *
- * <p>One endpoint per transport instance, whatever the number of LNCs: an endpoint costs memory, file descriptors and, with
- * some providers, a connection to every other endpoint, so that 128 of them on either side would cost 16384 connections.
- * The communicators of all LNCs share it under one lock, which is held for about a microsecond at a time.
+ * <p>One endpoint per transport instance, whatever the number of LNCs and peers: an endpoint costs memory (70 MB with tcp;ofi_rxm), a
+ * dozen file descriptors and some microseconds of each poll. Only with shm has each peer an endpoint of its own (see below).
+ * The communicators of all LNCs share one lock. Most calls hold it for about a microsecond; a poll that finds data holds it while the
+ * provider copies, which takes tens of microseconds for a message of 1 MiB, and the set-up of a peer holds it for milliseconds.
  *
  * <p><b>Layers</b>, ground floor first: {@link io.nrt4j.net.libfabric.FiLayout} (offsets),
  * {@link io.nrt4j.net.libfabric.DataPath} (the calls of the data path), {@link io.nrt4j.net.libfabric.Libfabric} (the loaded
@@ -27,6 +28,10 @@
  * <li>Short sends may run ahead of their receives within a budget per pair of processes, since each pins a buffer over there;
  *     all others wait at the sender, which costs nothing.</li>
  * </ul>
+ *
+ * <p><b>Failed peers</b>. A peer fails when its control connection breaks or what it says is wrong, which does not mean that it is dead.
+ * The sockets that the provider has with it are shut down ({@link io.nrt4j.net.libfabric.DataLinks}), so that none of its messages
+ * arrives in memory that was given back.
  *
  * <p><b>Shared memory</b>. With the shm provider each pair of processes has a pair of endpoints of its own, so that a dead peer's can be
  * closed without harm to others, and so that {@link io.nrt4j.net.libfabric.ShmRescue} may free the spin locks that it died with. What is

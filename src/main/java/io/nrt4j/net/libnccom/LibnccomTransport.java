@@ -8,7 +8,6 @@ import io.nrt4j.Placement;
 import io.nrt4j.net.NetTransport;
 import io.nrt4j.net.signals.SignalGuard;
 import java.util.Arrays;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.slf4j.Logger;

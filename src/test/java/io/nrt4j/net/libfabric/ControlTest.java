@@ -68,16 +68,6 @@ class ControlTest {
         }
     }
 
-    /** As long as a frame is not acknowledged, the kernel sends no keep-alives: it needs a bound of its own. */
-    @Test
-    void aLostHostIsNoticedThoughAFrameIsOnItsWayToIt() throws IOException {
-        try (FabricPair pair = new FabricPair("tcp;ofi_rxm")) {
-            FabricPair.link(pair.left, pair.right);
-            assertThat(UserTimeout.get(connectionOf(pair.left).channel)).isEqualTo(15_000);
-            assertThat(UserTimeout.get(connectionOf(pair.right).channel)).isEqualTo(15_000);
-        }
-    }
-
     /** A peer's frame about a receive that names a send is nothing that anybody must stumble over. */
     @Test
     void anAbortThatNamesASendIsIgnored() {

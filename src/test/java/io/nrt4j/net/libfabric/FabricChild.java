@@ -12,6 +12,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
@@ -21,18 +22,26 @@ import java.util.concurrent.locks.LockSupport;
 /**
  * The other process of the two-process tests: obeys commands on standard input, answers on standard output, and drives its
  * transport all the time. Commands: {@code listen}, {@code connect <handle>}, {@code recv <count> <length>},
- * {@code send <count> <length>}, {@code sum}, {@code exit}, {@code return}.
+ * {@code send <count> <length>}, {@code sum}, {@code exit}, {@code return}; {@code spare} puts the communicator aside, so that another
+ * one can be made, and {@code close} closes it; {@code refill} uses the memory for something else, and {@code changed} tells whether it
+ * was left alone since; {@code flood} sends more on the control connections than a process that is stopped can take.
  */
 final class FabricChild {
     private static final long MIN_BYTES = 1 << 20;
+    private static final byte REFILL = 0x55;
+    /** Of the first message of a sender that fills its memory with {@link #fill}: not 0. */
+    private static final int PART = (1 << 20) + 7;
+    private static final int FLOOD_FRAMES = 20_000;
 
-    private final NetTransport transport;
+    private final LibfabricTransport transport;
     private final BlockingQueue<String> commands = new LinkedBlockingQueue<>();
     private final byte[] handle = new byte[NetTransport.HANDLE_BYTES];
     private final List<Long> pending = new ArrayList<>();
     private long listen;
     private boolean connecting;
     private long comm;
+    private long spare;
+    private boolean watching;
     private boolean sender;
     private NrtTensor memory;
     private long registration;
@@ -155,8 +164,29 @@ final class FabricChild {
                 sender = true;
                 connecting = true;
             }
+            case "spare" -> {
+                spare = comm;
+                comm = 0;
+                listen = 0;
+                connecting = false;
+                System.out.println("set aside");
+            }
+            case "close" -> {
+                if (sender) {
+                    transport.closeSend(spare);
+                } else {
+                    transport.closeRecv(spare);
+                }
+                System.out.println("closed");
+            }
+            case "refill" -> {
+                memory.write(0, refilled());
+                System.out.println("refilled");
+            }
+            case "changed" -> System.out.println("changed " + (Arrays.mismatch(memory.read(0, (int) memory.sizeBytes()), refilled()) >= 0));
+            case "flood" -> flood();
             case "recv", "send" -> post(Integer.parseInt(words[1]), Integer.parseInt(words[2]));
-            case "sum" -> System.out.println("sum " + java.util.Arrays.hashCode(memory.read(0, (int) memory.sizeBytes())));
+            case "sum" -> System.out.println("sum " + Arrays.hashCode(memory.read(0, (int) memory.sizeBytes())));
             case "return" -> {
                 return false; // without closing: the shutdown hook must do it
             }
@@ -167,6 +197,27 @@ final class FabricChild {
             default -> System.out.println("what is " + words[0] + "?");
         }
         return true;
+    }
+
+    private byte[] refilled() {
+        final byte[] bytes = new byte[(int) memory.sizeBytes()];
+        Arrays.fill(bytes, REFILL);
+        return bytes;
+    }
+
+    private void flood() {
+        final MessageEngine engine = transport.engine();
+        engine.lock.lock();
+        try {
+            for (final ControlConnection connection : engine.control().connections()) {
+                for (int i = 0; i < FLOOD_FRAMES; i++) {
+                    engine.control().send(connection, ControlFrame.of(ControlFrame.COMM_ABANDONED, 0, 0, ""));
+                }
+            }
+        } finally {
+            engine.lock.unlock();
+        }
+        System.out.println("flooded");
     }
 
     private void post(final int count, final int length) {
@@ -185,6 +236,7 @@ final class FabricChild {
                 : transport.irecv(comm, address, length, registration);
             pending.add(request);
         }
+        watching = !sender && memory.sizeBytes() > PART;
         total = count;
         done = 0;
         failed = 0;
@@ -200,6 +252,10 @@ final class FabricChild {
     }
 
     private void testPending() {
+        if (watching && memory.read(PART, 1)[0] != 0) {
+            watching = false;
+            System.out.println("part arrived");
+        }
         for (int i = pending.size() - 1; i >= 0; i--) {
             try {
                 if (transport.test(pending.get(i)) == NetTransport.PENDING) {

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.NrtTensor;
+import io.nrt4j.net.MemoryInUseException;
 import io.nrt4j.net.NetTransport;
 import io.nrt4j.testing.ChildJvm;
 import io.nrt4j.testing.Stopwatch;
@@ -63,7 +64,7 @@ class TwoProcessTest {
                             continue;
                         }
                     } catch (final NrtException ex) {
-                        assertThat(ex.status()).as("it is dead for sure").isNotEqualTo(NrtStatus.TIMEOUT);
+                        assertThat(ex).isNotInstanceOf(MemoryInUseException.class);
                         failed++;
                     }
                     requests.remove(i);
@@ -172,55 +173,6 @@ class TwoProcessTest {
                 ex -> assertThat(ex.status()).isEqualTo(NrtStatus.TIMEOUT)).hasMessageContaining("stands still");
             assertThat(watch.elapsed()).isLessThan(Duration.ofSeconds(10));
             transport.closeSend(channel.comm()); // closed all the same
-            child.thaw();
-        }
-    }
-
-    /** As after a break of the network: the connection timed out, the peer lives, and so does the provider's connection. */
-    @ParameterizedTest
-    @ValueSource(booleans = {true, false})
-    @Timeout(150)
-    void whatALivingPeerMayStillWriteIntoIsNotGivenBack(final boolean tested) {
-        final int length = 128 * MIB;
-        try (LibfabricTransport transport = new LibfabricTransport(FabricPair.config("tcp;ofi_rxm"));
-            ChildJvm child = child("tcp;ofi_rxm");
-            NrtTensor tensor = NrtTensor.allocate(length)) {
-            final ChildChannel channel = ChildChannel.open(transport, child, false, tensor);
-            final long request = channel.post(0, length);
-            child.send("send 1 " + length);
-            FabricPair.await("the first of it", () -> {
-                assertThat(transport.test(request)).isEqualTo(NetTransport.PENDING);
-                return tensor.read(MIB - 4, 4)[2] != 0;
-            });
-            child.freeze();
-            final MessageEngine engine = transport.engine();
-            engine.lock.lock();
-            try {
-                engine.control().onBroken(engine.control().connections().get(0), "Connection timed out");
-            } finally {
-                engine.lock.unlock();
-            }
-            if (tested) {
-                final NrtException[] failure = new NrtException[1];
-                FabricPair.await("its failure", () -> {
-                    try {
-                        assertThat(transport.test(request)).isEqualTo(NetTransport.PENDING);
-                    } catch (final NrtException ex) {
-                        failure[0] = ex;
-                    }
-                    return failure[0] != null;
-                });
-                assertThat(failure[0].status()).isEqualTo(NrtStatus.TIMEOUT);
-                assertThat(failure[0]).hasMessageContaining("Connection timed out").hasMessageContaining("may touch it");
-                transport.closeRecv(channel.comm()); // whose memory is not ours has been said
-            } else {
-                FabricPair.await("nothing to do", () -> {
-                    transport.progress();
-                    return !transport.needsProgress();
-                });
-                assertThatThrownBy(() -> transport.closeRecv(channel.comm())).isInstanceOfSatisfying(NrtException.class,
-                    ex -> assertThat(ex.status()).isEqualTo(NrtStatus.TIMEOUT)).hasMessageContaining("may live");
-            }
             child.thaw();
         }
     }
