@@ -36,7 +36,7 @@ class ArchitectureTest {
         Map.entry("io.nrt4j.net", List.of()),
         Map.entry("io.nrt4j.net.loopback", List.of("io.nrt4j.net")),
         Map.entry("io.nrt4j.net.signals", List.of()),
-        Map.entry("io.nrt4j.net.libfabric", List.of("io.nrt4j.net", "io.nrt4j.net.signals")),
+        Map.entry("io.nrt4j.net.libfabric", List.of("io.nrt4j.net", "io.nrt4j.net.signals", "io.nrt4j.concurrent")),
         Map.entry("io.nrt4j.net.libnccom", List.of("io.nrt4j.net", "io.nrt4j.net.signals", "io.nrt4j.concurrent")),
         Map.entry("io.nrt4j.net.opfifo", List.of("io.nrt4j.net")),
         Map.entry("io.nrt4j.kv", List.of("io.nrt4j.concurrent")),
