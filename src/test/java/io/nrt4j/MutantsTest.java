@@ -22,10 +22,11 @@ class MutantsTest {
         try (Stream<Path> files = Files.list(PROJECT.resolve("jcstress/mutants"))) {
             mutants = files.filter(file -> file.toString().endsWith(".mutant")).sorted().toList();
         }
-        assertThat(mutants).hasSizeGreaterThan(30);
+        assertThat(mutants).hasSizeGreaterThan(60);
         for (final Path mutant : mutants) {
             final String[] parts = Files.readString(mutant).split("(?m)^file ");
-            assertThat(testClass(parts[0])).as("test of " + mutant).exists();
+            final List<String> tests = parts[0].lines().filter(line -> line.startsWith("test ")).toList();
+            assertThat(tests).as("tests of " + mutant).isNotEmpty().allSatisfy(MutantsTest::assertThatTestsAreThere);
             assertThat(parts.length).as("sources of " + mutant).isGreaterThan(1);
             for (int i = 1; i < parts.length; i++) {
                 final String source = withoutSpace(Files.readString(PROJECT.resolve(parts[i].lines().findFirst().orElseThrow().trim())));
@@ -41,10 +42,45 @@ class MutantsTest {
         }
     }
 
-    private static Path testClass(final String head) {
-        final Matcher test = Pattern.compile("(?m)^test ([a-z0-9.]+)\\.([A-Z]\\w+)\\.").matcher(head);
-        assertThat(test.find()).as(head).isTrue();
-        return PROJECT.resolve("jcstress/src/main/java/" + test.group(1).replace('.', '/') + "/" + test.group(2) + ".java");
+    @Test
+    void everyStressTestHasAMutantButForThoseThatTheDocumentNames() throws IOException {
+        final StringBuilder wanted = new StringBuilder();
+        try (Stream<Path> files = Files.list(PROJECT.resolve("jcstress/mutants"))) {
+            for (final Path mutant : files.filter(file -> file.toString().endsWith(".mutant")).toList()) {
+                Files.readString(mutant).lines().filter(line -> line.startsWith("test "))
+                    .forEach(line -> wanted.append(wanted.isEmpty() ? "" : "|").append(line.substring(5).trim()));
+            }
+        }
+        final String document = Files.readString(PROJECT.resolve("docs/memory-model.md"));
+        final String without = document.substring(document.indexOf("## What the tests cannot say"), document.indexOf("## Mutants"));
+        final Path root = PROJECT.resolve("jcstress/src/main/java");
+        final List<Path> sources;
+        try (Stream<Path> files = Files.walk(root)) {
+            sources = files.filter(file -> file.toString().endsWith("Stress.java")).toList();
+        }
+        int count = 0;
+        for (final Path source : sources) {
+            final String suite = root.relativize(source).toString().replace(".java", "").replace('/', '.');
+            final Matcher test = Pattern.compile("(?s)@JCStressTest.*?class (\\w+)").matcher(Files.readString(source));
+            while (test.find()) {
+                count++;
+                final String name = suite + "." + test.group(1);
+                final boolean named = without.contains("`" + name.replaceFirst("([a-z0-9]+\\.)+", "") + "`");
+                assertThat(name.matches(wanted.toString())).as(name + " has a mutant, or the document says why not").isNotEqualTo(named);
+            }
+        }
+        assertThat(count).as("stress tests").isGreaterThan(75);
+    }
+
+    /** Of "test PACKAGE.CLASS.NAME" or "test PACKAGE.CLASS.(NAME|NAME)", also with the common part of the names in front. */
+    private static void assertThatTestsAreThere(final String line) throws IOException {
+        final Matcher test = Pattern.compile("test ([a-z0-9.]+)\\.([A-Z]\\w+)\\.(\\w*)(?:\\(([\\w|]+)\\))?").matcher(line);
+        assertThat(test.matches()).as(line).isTrue();
+        final String source = Files.readString(
+            PROJECT.resolve("jcstress/src/main/java/" + test.group(1).replace('.', '/') + "/" + test.group(2) + ".java"));
+        for (final String end : test.group(4) == null ? new String[] {""} : test.group(4).split("\\|")) {
+            assertThat(source).as(line).containsPattern("public static class " + test.group(3) + end + "\\b");
+        }
     }
 
     private static String withoutSpace(final String text) {

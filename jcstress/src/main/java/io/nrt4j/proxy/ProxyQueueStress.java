@@ -129,7 +129,7 @@ public final class ProxyQueueStress {
 
     /** An append against a stop: taken or refused, but told. */
     @JCStressTest
-    @Outcome(id = "appended, done", expect = ACCEPTABLE, desc = "Taken; the worker's last pass, or its end, ends it.")
+    @Outcome(id = "appended, done", expect = ACCEPTABLE, desc = "Taken; the worker's last pass ends it.")
     @Outcome(id = "CLOSED, none", expect = ACCEPTABLE, desc = "Refused; nothing is published any more.")
     @Outcome(expect = FORBIDDEN, desc = "Taken and forgotten, or refused and left behind.")
     @State
@@ -139,14 +139,15 @@ public final class ProxyQueueStress {
             result.r1 = append();
         }
 
+        /** And the worker's last pass, behind which nobody looks at the queue any more. */
         @Actor
         public void stopper() {
             queue.stop(0, TimeUnit.SECONDS);
+            queue.doWork();
         }
 
         @Arbiter
         public void end(final LL_Result result) {
-            queue.doWork();
             result.r2 = poll();
         }
     }

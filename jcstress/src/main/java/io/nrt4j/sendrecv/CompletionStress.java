@@ -13,38 +13,60 @@ import org.openjdk.jcstress.infra.results.LLL_Result;
 
 /** Suite 5: completion and recycling. */
 public final class CompletionStress {
+    private static final int COUNT = 8;
+
     private CompletionStress() {
     }
 
-    /** Two pollers on two requests of a communicator. */
+    private static SendRecvRequest[] handles() {
+        final SendRecvRequest[] handles = new SendRecvRequest[COUNT];
+        for (int i = 0; i < COUNT; i++) {
+            handles[i] = new SendRecvRequest();
+        }
+        return handles;
+    }
+
+    private static SendRecvRequest[] posted(final StressRig rig, final NrtTensor tensor) {
+        final SendRecvRequest[] handles = handles();
+        for (final SendRecvRequest handle : handles) {
+            rig.post(tensor, 1, handle);
+        }
+        return handles;
+    }
+
+    /** The end of all, or how the first one ended that did not as it should. */
+    private static String testAll(final SendRecvRequest[] handles) {
+        String end = "done";
+        for (int i = 0; i < COUNT && "done".equals(end); i++) {
+            end = StressRig.test(handles[i]);
+        }
+        return COUNT + " " + end;
+    }
+
+    /** Two pollers, each on its own eight requests of a communicator. */
     @JCStressTest
-    @Outcome(id = "done, done, 128 false", expect = ACCEPTABLE, desc = "Both are done, and both slots are back.")
+    @Outcome(id = "8 done, 8 done, 128 false", expect = ACCEPTABLE, desc = "All are done, and all slots are back.")
     @Outcome(expect = FORBIDDEN, desc = "A completion or a slot is lost, or a use of the tensor is left.")
     @State
     public static class TwoPollers {
         private final StressRig rig = new StressRig();
         private final NrtTensor tensor = rig.hotTensor();
-        private final SendRecvRequest first = new SendRecvRequest();
-        private final SendRecvRequest second = new SendRecvRequest();
-
-        public TwoPollers() {
-            rig.post(tensor, 1, first);
-            rig.post(tensor, 2, second);
-        }
+        private final SendRecvRequest[] first = posted(rig, tensor);
+        private final SendRecvRequest[] second = posted(rig, tensor);
 
         @Actor
         public void oneThread(final LLL_Result result) {
-            result.r1 = StressRig.test(first);
+            result.r1 = testAll(first);
         }
 
         @Actor
         public void otherThread(final LLL_Result result) {
-            result.r2 = StressRig.test(second);
+            result.r2 = testAll(second);
         }
 
         @Arbiter
         public void end(final LLL_Result result) {
-            result.r3 = rig.comm.freelist().size() + " " + tensor.storage().toString().contains("1 in use");
+            result.r3 = rig.comm.freelist().size() + " " + !tensor.storage().toString().contains(" 0 in use");
             rig.close();
         }
     }
@@ -124,34 +146,38 @@ public final class CompletionStress {
         }
     }
 
-    /** A request is completed while the same slot's pool is posted from. */
+    /** Requests are completed while the pool that their slots go back to is posted from. */
     @JCStressTest
-    @Outcome(id = "done, posted, 127 true", expect = ACCEPTABLE, desc = "One ended, one is in flight, in the same slot or another.")
-    @Outcome(expect = FORBIDDEN, desc = "The slot was handed out before it was empty.")
+    @Outcome(id = "8 done, 8 posted, 120 true", expect = ACCEPTABLE, desc = "Eight ended, eight are in flight, in whichever slots.")
+    @Outcome(expect = FORBIDDEN, desc = "A slot was handed out before it was empty.")
     @State
     public static class RecycledAtOnce {
         private final StressRig rig = new StressRig();
         private final NrtTensor tensor = rig.hotTensor();
-        private final SendRecvRequest first = new SendRecvRequest();
-        private final SendRecvRequest second = new SendRecvRequest();
-
-        public RecycledAtOnce() {
-            rig.post(tensor, 1, first);
-        }
+        private final SendRecvRequest[] first = posted(rig, tensor);
+        private final SendRecvRequest[] second = handles();
 
         @Actor
         public void poller(final LLL_Result result) {
-            result.r1 = StressRig.test(first);
+            result.r1 = testAll(first);
         }
 
         @Actor
         public void poster(final LLL_Result result) {
-            result.r2 = rig.post(tensor, 2, second);
+            String end = "posted";
+            for (int i = 0; i < COUNT && "posted".equals(end); i++) {
+                end = rig.post(tensor, 2, second[i]);
+            }
+            result.r2 = COUNT + " " + end;
         }
 
         @Arbiter
         public void end(final LLL_Result result) {
-            result.r3 = rig.comm.freelist().size() + " " + (second.slot().tensor() == tensor && second.slot().lengthBytes() == 2);
+            boolean whole = true;
+            for (final SendRecvRequest request : second) {
+                whole &= request.slot() != null && request.slot().tensor() == tensor && request.slot().lengthBytes() == 2;
+            }
+            result.r3 = rig.comm.freelist().size() + " " + whole;
             rig.close();
         }
     }

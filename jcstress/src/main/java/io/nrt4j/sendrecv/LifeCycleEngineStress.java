@@ -87,11 +87,15 @@ public final class LifeCycleEngineStress {
      * life is the close of the whole instance.
      */
     private static void forgetFailedClose(final int lnc) {
+        final Object statuses = statuses();
+        Array.set(statuses, lnc, statuses.getClass().getComponentType().getEnumConstants()[0]);
+    }
+
+    private static Object statuses() {
         try {
             final Field statuses = NrtAsyncSendRecv.class.getDeclaredField("statuses");
             statuses.setAccessible(true);
-            final Object array = statuses.get(ENGINE);
-            Array.set(array, lnc, array.getClass().getComponentType().getEnumConstants()[0]);
+            return statuses.get(ENGINE);
         } catch (final ReflectiveOperationException ex) {
             throw new IllegalStateException(ex);
         }
@@ -117,14 +121,16 @@ public final class LifeCycleEngineStress {
             return ENGINE.close(lnc);
         }
 
-        /** Closes it if it is open, and gives it back; whether it was open and whether its thread has ended. */
+        /** Closes it if it is open, and gives it back; whether it was, whether its status said so, and whether its thread has ended. */
         final String end() {
             final LncContext context = ENGINE.context(lnc);
+            final boolean saysOpen = Array.get(statuses(), lnc).toString().equals("INITIALIZED");
             final NrtStatus last = context == null ? null : ENGINE.close(lnc);
             final boolean threadLeft = context != null && context.thread().isAlive();
             forgetFailedClose(lnc);
             FREE_LNCS.add(lnc);
-            return (last == null ? "shut" : "open " + last) + (threadLeft ? ", a thread is left" : "");
+            return (last == null ? "shut" : "open " + last) + (threadLeft ? ", a thread is left" : "")
+                + (saysOpen == (context != null) ? "" : ", and not as its status says");
         }
     }
 

@@ -20,13 +20,14 @@ import javax.tools.ToolProvider;
  * count. An original that is not there exactly once is an error: a mutant that does not apply any more has to be written anew.
  */
 public final class Mutants {
+    private static final String TEST = "test ";
     private static final Pattern REPLACEMENT = Pattern.compile("(?ms)^<<<<\\n(.*?)^====\\n(.*?)^>>>>\\n");
 
     private Mutants() {
     }
 
     /**
-     * Compiles all mutants, or those that are named; prints name and test of each, with a tab between.
+     * Compiles all mutants, or those that are named; prints name and tests (a regular expression) of each, with a tab between.
      *
      * @param arguments folder of the mutants, folder of the project, folder for the classes, and names.
      * @throws IOException if a file cannot be read or written.
@@ -48,7 +49,7 @@ public final class Mutants {
             final String text = Files.readString(file);
             compile(nameOf(file), apply(nameOf(file), text, project, output.resolve(nameOf(file) + "-src")),
                 output.resolve(nameOf(file)));
-            System.out.println(nameOf(file) + "\t" + line(text, "test "));
+            System.out.println(nameOf(file) + "\t" + tests(text));
         }
     }
 
@@ -56,8 +57,9 @@ public final class Mutants {
         return file.getFileName().toString().replace(".mutant", "");
     }
 
-    private static String line(final String text, final String key) {
-        return text.lines().filter(line -> line.startsWith(key)).findFirst().orElseThrow().substring(key.length()).trim();
+    private static String tests(final String text) {
+        return text.lines().filter(line -> line.startsWith(TEST)).map(line -> line.substring(TEST.length()).trim().replace(".", "\\."))
+            .collect(Collectors.joining("|", "^(", ")$"));
     }
 
     private static List<Path> apply(final String name, final String text, final Path project, final Path sources) throws IOException {

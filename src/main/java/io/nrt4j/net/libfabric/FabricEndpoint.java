@@ -130,7 +130,7 @@ final class FabricEndpoint {
         path = DataPath.open(endpoint, queue);
         name = readName();
         rescue.learn(name);
-        neighbours = info.provider().equals("shm") ? new Neighbours(this, name) : null;
+        neighbours = info.provider().equals("shm") ? new Neighbours(this::closeNow, name) : null;
     }
 
     /** A set-up call that puts an object's address where it is told. */
@@ -223,8 +223,8 @@ final class FabricEndpoint {
 
     /** Puts a peer into the address vector. */
     long insert(final byte[] peerName) {
-        if (neighbours != null) {
-            neighbours.reach(peerName);
+        if (neighbours != null && !neighbours.reach(peerName)) {
+            throw new NrtException(NrtStatus.CLOSED, "the peer's endpoint in this process is being closed");
         }
         rescue.watch(this, name, peerName); // first, since the provider may take the peer's lock here
         final long buffer = Memory.allocate(MAX_NAME + 2L * Long.BYTES);
@@ -398,7 +398,7 @@ final class FabricEndpoint {
         if (neighbours == null) {
             closeNow();
         } else {
-            neighbours.end().forEach(FabricEndpoint::closeNow);
+            neighbours.end();
         }
     }
 
