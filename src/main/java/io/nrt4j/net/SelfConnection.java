@@ -1,5 +1,8 @@
 package io.nrt4j.net;
 
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 /**
  * A connection of a transport to itself: what is sent on one end comes at the other.
  *
@@ -7,6 +10,8 @@ package io.nrt4j.net;
  * @param recvComm end that receives.
  */
 public record SelfConnection(long sendComm, long recvComm) {
+    private static final Logger LOG = LoggerFactory.getLogger(SelfConnection.class);
+
     /** Both ends while they are made. */
     private static final class Making {
         private final NetTransport transport;
@@ -62,9 +67,8 @@ public record SelfConnection(long sendComm, long recvComm) {
         final SelfConnection made = new SelfConnection(making.sendComm, making.recvComm);
         try {
             transport.closeListen(making.listener);
-        } catch (final RuntimeException ex) {
-            made.close(transport, ex);
-            throw ex;
+        } catch (final RuntimeException | LinkageError ex) { // it has done its part: what becomes of it changes nothing
+            LOG.error("The listener of a connection of {} to itself could not be closed", transport.name(), ex);
         }
         return made;
     }
@@ -83,7 +87,7 @@ public record SelfConnection(long sendComm, long recvComm) {
     private static void quietly(final Runnable step, final Throwable cause) {
         try {
             step.run();
-        } catch (final RuntimeException ex) {
+        } catch (final RuntimeException | LinkageError ex) {
             cause.addSuppressed(ex);
         }
     }

@@ -4,6 +4,7 @@ import io.nrt4j.NrtException;
 import io.nrt4j.NrtStatus;
 import io.nrt4j.NrtTensor;
 import io.nrt4j.net.NetTransport;
+import io.nrt4j.net.SelfConnection;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
@@ -37,15 +38,14 @@ final class FlushFence {
     private FlushFence(
         final LockedNet net,
         final int lnc,
-        final long sendComm,
-        final long recvComm,
+        final SelfConnection itself,
         final NrtTensor buffer,
         final long registration) {
         this.net = net;
         this.transport = net.transport();
         this.lnc = lnc;
-        this.sendComm = sendComm;
-        this.recvComm = recvComm;
+        this.sendComm = itself.sendComm();
+        this.recvComm = itself.recvComm();
         this.buffer = buffer;
         this.registration = registration;
     }
@@ -57,88 +57,31 @@ final class FlushFence {
      *                      its suppressed exceptions.
      */
     static FlushFence open(final LockedNet net, final int lnc, final long deadlineNs) {
-        final Opening opening = new Opening(net.transport(), lnc);
-        try (Pause pause = new Pause(deadlineNs)) {
-            opening.connect(pause);
-            final long registration = opening.registerBuffer();
-            return new FlushFence(net, lnc, opening.sendComm, opening.recvComm, opening.buffer, registration);
+        final NetTransport transport = net.transport();
+        final boolean interrupted = Thread.interrupted(); // would end the wait at once: it is kept for the caller
+        SelfConnection itself = null;
+        NrtTensor buffer = null;
+        try {
+            itself = SelfConnection.open(transport, transport.nicOf(lnc), deadlineNs);
+            buffer = NrtTensor.allocate(BUFFER_BYTES);
+            final long registration = transport.regMr(itself.recvComm(), buffer.address(), BUFFER_BYTES, buffer.placement());
+            return new FlushFence(net, lnc, itself, buffer, registration);
         } catch (final RuntimeException | LinkageError ex) {
             final NrtException failure = new NrtException(ex instanceof NrtException known ? known.status() : NrtStatus.FAILURE,
                 "flush buffer of lnc " + lnc + ": " + (ex.getMessage() == null ? ex : ex.getMessage()), ex);
-            opening.undo(failure);
-            throw failure;
-        } finally {
-            opening.closeListener();
-        }
-    }
-
-    /** What is open so far. */
-    private static final class Opening {
-        private final NetTransport transport;
-        private final int lnc;
-        private final int nic;
-        private final byte[] handle = new byte[NetTransport.HANDLE_BYTES];
-        private long listenComm = NetTransport.NOT_YET;
-        private long sendComm = NetTransport.NOT_YET;
-        private long recvComm = NetTransport.NOT_YET;
-        private NrtTensor buffer;
-
-        Opening(final NetTransport transport, final int lnc) {
-            this.transport = transport;
-            this.lnc = lnc;
-            nic = transport.nicOf(lnc);
-        }
-
-        void connect(final Pause pause) {
-            listenComm = transport.listen(nic, handle);
-            while (sendComm == NetTransport.NOT_YET || recvComm == NetTransport.NOT_YET) {
-                if (sendComm == NetTransport.NOT_YET) {
-                    sendComm = transport.connect(nic, handle);
-                }
-                if (recvComm == NetTransport.NOT_YET) {
-                    recvComm = transport.accept(listenComm);
-                }
-                transport.progress();
-                pause.await(() -> "it could not connect to itself over " + transport.name() + " within the time limit of init");
+            for (final Throwable other : ex.getSuppressed()) {
+                failure.addSuppressed(other);
             }
-        }
-
-        long registerBuffer() {
-            buffer = NrtTensor.allocate(BUFFER_BYTES);
-            return transport.regMr(recvComm, buffer.address(), BUFFER_BYTES, buffer.placement());
-        }
-
-        /** Closes one after the other, whatever the others' fate: the first cause stays the first. */
-        void undo(final NrtException failure) {
-            if (sendComm != NetTransport.NOT_YET) {
-                undo(failure, () -> transport.closeSend(sendComm));
-            } else if (listenComm != NetTransport.NOT_YET) {
-                undo(failure, () -> transport.abandonConnect(nic, handle));
-            }
-            if (recvComm != NetTransport.NOT_YET) {
-                undo(failure, () -> transport.closeRecv(recvComm));
+            if (itself != null) {
+                itself.close(transport, failure);
             }
             if (buffer != null) {
-                undo(failure, buffer::close);
+                buffer.close();
             }
-        }
-
-        private static void undo(final NrtException failure, final Runnable step) {
-            try {
-                step.run();
-            } catch (final RuntimeException | LinkageError ex) {
-                failure.addSuppressed(ex);
-            }
-        }
-
-        /** It has done its part, or failed: what becomes of it changes nothing for the fence. */
-        void closeListener() {
-            if (listenComm != NetTransport.NOT_YET) {
-                try {
-                    transport.closeListen(listenComm);
-                } catch (final RuntimeException | LinkageError ex) {
-                    LOG.error("The listener of the flush buffer of lnc {} could not be closed", lnc, ex);
-                }
+            throw failure;
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
             }
         }
     }
