@@ -205,11 +205,11 @@ final class ControlThread {
                 }
                 key.interestOps(SelectionKey.OP_READ);
             }
-            if (key.isValid() && key.isWritable()) {
-                write(connection);
-            }
             if (key.isValid() && key.isReadable()) {
                 read(connection);
+            }
+            if (key.isValid() && key.isWritable()) {
+                write(connection);
             }
         } catch (final IOException | CancelledKeyException ex) {
             broken(connection, ex);
@@ -220,8 +220,7 @@ final class ControlThread {
         while (connection.channel.isOpen()) {
             final int count = connection.channel.read(connection.in);
             if (count < 0) {
-                connection.ended = true;
-                broken(connection, "the process at " + connection.where + " ended, or closed the control connection");
+                ended(connection);
                 return;
             }
             if (connection.in.position() >= Integer.BYTES && connection.in.getInt(0) != ControlFrame.MAGIC) {
@@ -253,7 +252,27 @@ final class ControlThread {
                 connection.key.interestOps(all ? SelectionKey.OP_READ : SelectionKey.OP_READ | SelectionKey.OP_WRITE);
             }
         } catch (final IOException | CancelledKeyException ex) {
+            readWhatCame(connection);
             broken(connection, ex);
+        }
+    }
+
+    /** A peer that has closed its end may have said why: that tells more than the write that failed. */
+    private void readWhatCame(final ControlConnection connection) {
+        try {
+            read(connection);
+        } catch (final IOException ex) {
+            LOG.trace("{}: nothing more came", connection, ex);
+        }
+    }
+
+    private void ended(final ControlConnection connection) {
+        engine.lock.lock();
+        try {
+            connection.ended = true;
+            plane.onBroken(connection, "the process at " + connection.where + " ended, or closed the control connection");
+        } finally {
+            engine.lock.unlock();
         }
     }
 
