@@ -9,11 +9,11 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
 import java.nio.channels.SocketChannel;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.slf4j.Logger;
@@ -47,7 +47,8 @@ final class ControlPlane {
     private final ControlThread thread;
     private final Rendezvous rendezvous;
     private final Map<Long, ControlConnection> byInstance = new HashMap<>();
-    private final List<ControlConnection> connections = new ArrayList<>();
+    /** Changed under the lock; the control thread goes through it without one, and without making a copy for each look. */
+    private final List<ControlConnection> connections = new CopyOnWriteArrayList<>();
     /** Whoever may connect to the control port may write to the log only so often. */
     private final StrangerLog strangers = new StrangerLog(NanoClock.SYSTEM, LOG::warn);
     private boolean closed;
@@ -251,7 +252,7 @@ final class ControlPlane {
     /** Looks at time limits, and at connections whose data path has been heard. */
     void onTick() {
         final long now = System.nanoTime();
-        for (final ControlConnection connection : List.copyOf(connections)) {
+        for (final ControlConnection connection : connections) {
             if (connection.phase == ControlConnection.Phase.PROBING && connection.peer.heard) {
                 onUp(connection);
             } else if (connection.bye) {
@@ -475,7 +476,7 @@ final class ControlPlane {
     /** Everything ends; under the lock, when the thread has ended. */
     void dropAll(final String cause) {
         brokenCause = cause;
-        for (final ControlConnection connection : List.copyOf(connections)) {
+        for (final ControlConnection connection : connections) {
             onBroken(connection, cause);
         }
         rendezvous.clear();

@@ -11,7 +11,6 @@ import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
-import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
@@ -146,15 +145,13 @@ final class ControlThread {
             serverKey.interestOps(SelectionKey.OP_ACCEPT);
         }
         engine.tick();
-        final List<ControlConnection> all;
         engine.lock.lock();
         try {
             plane.onTick();
-            all = List.copyOf(plane.connections());
         } finally {
             engine.lock.unlock();
         }
-        for (final ControlConnection connection : all) {
+        for (final ControlConnection connection : plane.connections()) {
             if (!connection.out.isEmpty() && connection.key != null && connection.channel.isConnected()) {
                 write(connection);
             }
@@ -292,14 +289,7 @@ final class ControlThread {
 
     /** Writes the last frames, as far as the sockets take them at once. */
     private void goodbye() throws IOException {
-        final List<ControlConnection> all;
-        engine.lock.lock();
-        try {
-            all = List.copyOf(plane.connections());
-        } finally {
-            engine.lock.unlock();
-        }
-        for (final ControlConnection connection : all) {
+        for (final ControlConnection connection : plane.connections()) {
             if (connection.channel.isConnected()) {
                 write(connection);
             }
