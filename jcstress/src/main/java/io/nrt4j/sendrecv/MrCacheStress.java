@@ -4,6 +4,7 @@ import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
 import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 
 import io.nrt4j.NrtTensor;
+import java.util.concurrent.ThreadLocalRandom;
 import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.Arbiter;
 import org.openjdk.jcstress.annotations.JCStressTest;
@@ -91,8 +92,13 @@ public final class MrCacheStress {
             tensor.storage().release();
         }
 
+        /** Somewhere in the registration, or about when the last use ends. */
         @Actor
         public void application() {
+            final int delay = ThreadLocalRandom.current().nextInt(80);
+            for (int i = 0; i < delay; i++) {
+                Thread.onSpinWait();
+            }
             tensor.close();
         }
 
