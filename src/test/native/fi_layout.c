@@ -1,4 +1,5 @@
 /* Prints the offsets and constants that FiLayout.java relies on, as NAME=value, from the installed headers. */
+#include <errno.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
@@ -100,6 +101,8 @@ int main(void)
     IS(EAGAIN, FI_EAGAIN);
     IS(ENOMEM, FI_ENOMEM);
     IS(ECANCELED, FI_ECANCELED);
+    IS(EMFILE, EMFILE);
+    IS(ENFILE, ENFILE);
     IS(ENODATA, FI_ENODATA);
     IS(EAVAIL, FI_EAVAIL);
     return 0;
