@@ -352,8 +352,11 @@ final class FabricEndpoint {
     private int readError(final Completions completions) {
         new Pointer(errorEntry).clear(FiLayout.CQ_ERR_ROOM);
         final long rc = path.cqReadError(errorEntry);
-        if (rc != 1) {
+        if (rc == 0 || rc == -FiLayout.EAGAIN) {
             return 0;
+        }
+        if (rc < 0) { // the queue would say for ever that there is an error, and give none
+            throw new NrtException(NrtStatus.FAILURE, describe("fi_cq_readerr", rc));
         }
         final int op = ops.of(Memory.getLong(errorEntry + FiLayout.CQ_ERR_CONTEXT));
         final int error = Math.abs(Memory.getInt(errorEntry + FiLayout.CQ_ERR_ERR));

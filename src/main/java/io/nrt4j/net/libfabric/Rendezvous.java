@@ -16,6 +16,9 @@ import java.util.concurrent.TimeUnit;
  * by the control plane under it.
  */
 final class Rendezvous {
+    /** More connects than any number of LNCs has with one listener: a peer that opens without end is no reason to run out of memory. */
+    private static final int MAX_BACKLOG = 1024;
+
     /** A listening communicator. */
     private static final class Listener {
         private final Queue<Waiting> backlog = new ArrayDeque<>();
@@ -240,6 +243,8 @@ final class Rendezvous {
         final Listener listener = listeners.get(listenerId);
         if (listener == null) {
             plane.send(connection, ControlFrame.of(ControlFrame.COMM_REFUSED, senderComm, 0, "the listener is gone"));
+        } else if (listener.backlog.size() >= MAX_BACKLOG) {
+            plane.send(connection, ControlFrame.of(ControlFrame.COMM_REFUSED, senderComm, 0, MAX_BACKLOG + " others wait to be accepted"));
         } else {
             listener.backlog.add(new Waiting(connection, senderComm));
         }

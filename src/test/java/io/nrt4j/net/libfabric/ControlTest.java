@@ -19,6 +19,8 @@ import java.net.Socket;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.Collection;
+import java.util.Map;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -224,6 +226,50 @@ class ControlTest {
             final long send = isend(other, memory, 8, 8, from);
             assertThat(complete(other, third, receive)).isEqualTo(8);
             assertThat(complete(other, pair.left, send)).isEqualTo(8);
+        }
+    }
+
+    /** A queue that says that there is an error and does not give it would be asked for ever. */
+    @Test
+    void aQueueWhoseErrorCannotBeReadFailsTheTransport() {
+        try (FabricPair pair = new FabricPair("tcp;ofi_rxm"); NrtTensor memory = NrtTensor.allocate(8)) {
+            final FabricPair.Link link = FabricPair.link(pair.left, pair.right);
+            final FabricEndpoint at = pair.right.engine().endpoint();
+            final DataPath real = at.path();
+            final long receive = irecv(link, memory, 0, 8, register(pair.right, link.recv(), memory));
+            under(pair.right, () -> setPath(at, new PathStub(real) {
+                @Override
+                public long cqRead(final long entries, final long count) {
+                    return -FiLayout.EAVAIL;
+                }
+
+                @Override
+                public long cqReadError(final long entry) {
+                    return -22;
+                }
+            }));
+            assertThat(failure(link, pair.right, receive)).hasMessageContaining("fi_cq_readerr").hasMessageContaining("22");
+            under(pair.right, () -> setPath(at, real));
+        }
+    }
+
+    /** A peer that opens communicators without end is refused, and those that were there before wait on. */
+    @Test
+    void aListenersBacklogHasAnEnd() {
+        try (FabricPair pair = new FabricPair("tcp;ofi_rxm")) {
+            FabricPair.link(pair.left, pair.right);
+            final byte[] handle = new byte[NetTransport.HANDLE_BYTES];
+            final long listener = pair.right.listen(0, handle);
+            final ControlPlane control = pair.right.engine().control();
+            final long listenerId = ListenHandle.read(handle).listener();
+            under(pair.right, () -> {
+                for (int i = 0; i < 5000; i++) { // from communicators that nobody has
+                    control.onFrame(connectionOf(pair.right), ControlFrame.of(ControlFrame.COMM_OPEN, listenerId, 1_000_000 + i, ""));
+                }
+                final Object listening = ((Map<?, ?>) get(get(control, "rendezvous"), "listeners")).get(listenerId);
+                assertThat((Collection<?>) get(listening, "backlog")).hasSize(1024);
+            });
+            pair.right.closeListen(listener);
         }
     }
 
