@@ -61,6 +61,7 @@ final class Completer {
             try {
                 sizeBytes = net.transport().test(slot.netRequest());
                 if (sizeBytes == NetTransport.PENDING) {
+                    slot.startClock();
                     return stillInFlight(request, slot);
                 }
             } catch (final RuntimeException ex) {
@@ -112,10 +113,11 @@ final class Completer {
     private static NrtException failed(final RequestSlot slot, final long state, final Throwable cause) {
         final Communicator comm = slot.comm();
         return new NrtException(NrtStatus.FAILURE, slot.lengthBytes() + " bytes on " + comm + " failed in " + RequestSlot.statusOf(state)
-            + " after " + elapsedMs(slot) + " ms: " + (cause.getMessage() == null ? cause : cause.getMessage()), cause);
+            + elapsed(slot) + ": " + (cause.getMessage() == null ? cause : cause.getMessage()), cause);
     }
 
-    private static long elapsedMs(final RequestSlot slot) {
-        return TimeUnit.NANOSECONDS.toMillis(slot.comm().context().clock().nanoTime() - slot.postedNs());
+    private static String elapsed(final RequestSlot slot) {
+        return slot.postedNs() == RequestSlot.UNKNOWN_NS ? " when it was tested first"
+            : " after " + TimeUnit.NANOSECONDS.toMillis(slot.comm().context().clock().nanoTime() - slot.postedNs()) + " ms";
     }
 }

@@ -78,8 +78,11 @@ final class Poster {
             return false;
         }
         final long free = slot.stateWord();
-        slot.describe(tensor, offset, length, comm.context().clock().nanoTime());
+        final LncContext context = comm.context();
+        // The clock costs as much as half a post: it is read here where there is a time limit, else when the request is not done at once.
+        slot.describe(tensor, offset, length, context.requestTimeoutNs() > 0 ? context.clock().nanoTime() : RequestSlot.UNKNOWN_NS);
         if (!postNow(slot, comm, free)) {
+            slot.startClock();
             stash(slot, comm);
         }
         request.fill(slot, RequestSlot.generationOf(free));

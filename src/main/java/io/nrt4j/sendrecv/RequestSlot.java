@@ -32,6 +32,9 @@ final class RequestSlot {
         }
     }
 
+    /** No time. */
+    static final long UNKNOWN_NS = Long.MIN_VALUE;
+
     private final Communicator comm;
     private final int index;
     private NrtTensor tensor;
@@ -73,9 +76,19 @@ final class RequestSlot {
         return netRequest;
     }
 
-    /** When it was posted or stashed, by the LNC's clock. */
+    /**
+     * Since when its time counts, by the LNC's clock: since it was posted where there is a time limit, or was stashed; else since it was
+     * first found not to be done. Before that {@link #UNKNOWN_NS}.
+     */
     long postedNs() {
         return postedNs;
+    }
+
+    /** Poster, before it is stashed; poller, under the data-path lock, of a posted one. */
+    void startClock() {
+        if (postedNs == UNKNOWN_NS) {
+            postedNs = comm.context().clock().nanoTime();
+        }
     }
 
     /** What made it ERROR; meaningful in that state only. */

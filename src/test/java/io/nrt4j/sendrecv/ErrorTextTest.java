@@ -76,6 +76,20 @@ class ErrorTextTest {
             + "failed in OFI_POSTED after 4321 ms: loopback test (planned fault): the peer ended");
     }
 
+    /** The clock is not read for a request that is done at once. */
+    @Test
+    void aRequestThatHasFailedWhenItIsFirstTestedSaysSo() {
+        connect(Duration.ZERO, plan);
+        receive(); // whose memory is registered now
+        tick();
+        final SendRecvRequest next = new SendRecvRequest();
+        assertThat(b.recvTensor(tensor, 0, 1234, pair.recv(), next)).as(b.lastError()).isEqualTo(NrtStatus.SUCCESS);
+        plan.fail(Operation.TEST, 1, "the peer ended");
+        assertThat(b.testRequest(next)).isEqualTo(NrtStatus.FAILURE);
+        assertThat(b.lastError()).isEqualTo("testRequest: " + RECV
+            + "failed in OFI_POSTED when it was tested first: loopback test (planned fault): the peer ended");
+    }
+
     @Test
     void aRequestThatCouldNotBePostedSaysSo() {
         connect(Duration.ZERO, plan);

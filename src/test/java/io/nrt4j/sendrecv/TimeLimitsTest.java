@@ -181,7 +181,7 @@ class TimeLimitsTest {
         final NrtAsyncSendRecv a = rig.engine(builder -> builder.set(NrtSetting.INIT_TIMEOUT_MS, "300"), plan);
         plan.notYetUntilReleased(Operation.ACCEPT);
         assertThat(a.init(0)).isEqualTo(NrtStatus.FAILURE);
-        assertThat(a.lastError()).contains("could not connect to itself");
+        assertThat(a.lastError()).contains("did not connect to itself");
         plan.releaseAll();
         // Again after a time-out: its limit may be too short for a right init on a busy machine.
         Await.until(EngineRig.LIMIT, a::lastError, () -> a.init(0) == NrtStatus.SUCCESS);
