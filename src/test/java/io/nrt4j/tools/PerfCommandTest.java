@@ -110,7 +110,10 @@ class PerfCommandTest {
         final FaultPlan plan = new FaultPlan();
         plan.onPost((operation, comm, address, lengthBytes) -> {
             if (operation == FaultPlan.Operation.ISEND && lengthBytes == 8) {
-                LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(300));
+                final long endNs = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(300);
+                while (System.nanoTime() - endNs < 0) { // a park may end early
+                    LockSupport.parkNanos(endNs - System.nanoTime());
+                }
             }
         });
         final CommandRun run = CommandRun.of(config -> new NrtAsyncSendRecv(config, new WrappedLoopback(plan, -1)),
