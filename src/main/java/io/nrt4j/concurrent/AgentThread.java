@@ -98,19 +98,9 @@ public final class AgentThread {
         return Uninterrupted.join(thread, Math.max(TimeUnit.MILLISECONDS.toNanos(1), limitNs - (System.nanoTime() - startNs)));
     }
 
-    /**
-     * Waits for the thread's end, however long it takes.
-     *
-     * @return true if the thread has ended (or was never started); false if the waiting thread was interrupted.
-     */
-    public boolean awaitEnd() {
-        try {
-            thread.join();
-            return true;
-        } catch (final InterruptedException ex) {
-            Thread.currentThread().interrupt();
-            return false;
-        }
+    /** Waits until the thread has ended, or was never started, however long it takes; an interrupt does not cut it short. */
+    public void awaitEnd() {
+        Uninterrupted.join(thread, Long.MAX_VALUE);
     }
 
     private void run() {

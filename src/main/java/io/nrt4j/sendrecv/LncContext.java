@@ -246,9 +246,7 @@ final class LncContext {
     /** When nobody is inside the transport for this LNC any more, and the service thread touches nothing: closes what is left. */
     private String closeRest(final List<Communicator> all, final long deadlineNs, final Runnable afterwards) {
         net.awaitQuiet();
-        if (!thread.awaitEnd()) {
-            return null;
-        }
+        thread.awaitEnd();
         final String trouble;
         try {
             trouble = closeParts(all, deadlineNs);
@@ -284,7 +282,7 @@ final class LncContext {
         try {
             close.run();
             return null;
-        } catch (final RuntimeException ex) {
+        } catch (final RuntimeException | LinkageError ex) { // a native library that lacks a function costs the others nothing
             LOG.error("lnc {}: closing {} failed", lnc, what, ex);
             return "closing " + what + " failed: " + ex.getMessage();
         }

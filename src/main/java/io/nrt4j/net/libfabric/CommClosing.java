@@ -1,12 +1,23 @@
 package io.nrt4j.net.libfabric;
 
 import io.nrt4j.NrtStatus;
+import java.util.ArrayDeque;
 import java.util.BitSet;
+import java.util.Queue;
+import java.util.concurrent.TimeUnit;
 
 /**
  * The end of communicators, by either side. Threads: under the engine's lock.
  */
 final class CommClosing {
+    /** How long the provider may have no room for a receive that swallows a message. */
+    private static final long SINK_LIMIT_NS = TimeUnit.SECONDS.toNanos(10);
+
+    /** A receive that swallows a message. */
+    private record Sink(RecvComm comm, int number, long length, long deadlineNs) {
+    }
+
+    private final Queue<Sink> sinks = new ArrayDeque<>();
     private final CommTable comms;
     private final LibraryBuffers buffers;
     private final Receiving receiving;
@@ -126,12 +137,32 @@ final class CommClosing {
         for (final long[] post : comm.takenBack) {
             length = Math.max(length, post[1]);
         }
+        final long deadlineNs = System.nanoTime() + SINK_LIMIT_NS;
         for (final long[] post : comm.takenBack) {
-            if (!receiving.postSink(comm, (int) post[0], length)) {
-                break; // the peer is gone, and its endpoint may be
-            }
+            sinks.add(new Sink(comm, (int) post[0], length, deadlineNs));
         }
         comm.takenBack.clear();
+        postSinks();
+    }
+
+    /** Posts the receives that swallow messages, in order, as far as the provider has room. */
+    void postSinks() {
+        for (Sink next = sinks.peek(); next != null; next = sinks.peek()) {
+            if (next.comm.peer.alive() && !receiving.postSink(next.comm, next.number, next.length, next.deadlineNs)) {
+                return;
+            }
+            sinks.remove();
+        }
+    }
+
+    /** Receives that swallow messages and wait for room at the provider. */
+    int waitingSinks() {
+        return sinks.size();
+    }
+
+    /** The endpoint is about to be closed. */
+    void forgetSinks() {
+        sinks.clear();
     }
 
     /** Gives the buffers of messages back that no receive will take. */

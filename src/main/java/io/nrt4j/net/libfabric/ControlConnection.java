@@ -6,6 +6,7 @@ import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
+import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
@@ -85,9 +86,10 @@ final class ControlConnection {
     }
 
     /** It is up: from now on its host must go on acknowledging. */
-    void watch() {
+    void watch(final List<TcpSocket> sockets) {
         try {
-            socket = TcpSocket.between((InetSocketAddress) channel.getLocalAddress(), (InetSocketAddress) channel.getRemoteAddress());
+            socket = TcpSocket.between(sockets, (InetSocketAddress) channel.getLocalAddress(),
+                (InetSocketAddress) channel.getRemoteAddress());
         } catch (final IOException ex) {
             LOG.debug("{}: it is closed already", this, ex);
         }
@@ -130,6 +132,22 @@ final class ControlConnection {
             } catch (final IOException ex) {
                 LOG.trace("{}: a last frame could not be written; it is being closed anyway", this, ex);
             }
+        }
+    }
+
+    /** Whether the other end has closed it. What else has arrived is lost: the connection is over. */
+    boolean isAtItsEnd() {
+        final ByteBuffer rest = ByteBuffer.allocate(ControlFrame.BYTES);
+        try {
+            int count = channel.isConnected() ? channel.read(rest) : 0;
+            while (count > 0) {
+                rest.clear();
+                count = channel.read(rest);
+            }
+            return count < 0;
+        } catch (final IOException ex) {
+            LOG.trace("{}: it broke, whatever became of the other process", this, ex);
+            return false;
         }
     }
 

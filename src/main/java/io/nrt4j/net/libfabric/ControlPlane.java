@@ -252,9 +252,15 @@ final class ControlPlane {
     /** Looks at time limits, and at connections whose data path has been heard. */
     void onTick() {
         final long now = System.nanoTime();
+        List<TcpSocket> sockets = null; // looked up once for all that are new
+        if (engine.links().hasUnmatched()) {
+            sockets = TcpSocket.connected();
+            engine.links().matchSources(sockets);
+        }
         for (final ControlConnection connection : connections) {
             if (connection.phase == ControlConnection.Phase.PROBING && connection.peer.heard) {
-                onUp(connection);
+                sockets = sockets == null ? TcpSocket.connected() : sockets;
+                onUp(connection, sockets);
             } else if (connection.bye) {
                 if (connection.peer.received - connection.byeMessages >= 0 && connection.peer.directReceived - connection.byeDirect >= 0
                     || now - connection.deadlineNs >= 0) {
@@ -274,11 +280,11 @@ final class ControlPlane {
         }
     }
 
-    private void onUp(final ControlConnection connection) {
+    private void onUp(final ControlConnection connection, final List<TcpSocket> sockets) {
         connection.phase = ControlConnection.Phase.UP;
         LOG.debug("control connection {} is up", connection);
-        connection.watch();
-        final InetSocketAddress source = engine.links().onUp(connection.peer);
+        connection.watch(sockets);
+        final InetSocketAddress source = engine.links().onUp(connection.peer, sockets);
         if (source != null) {
             send(connection, new ControlFrame(ControlFrame.DATA_FROM, source.getPort(), 0, 0, 0, source.getAddress().getAddress(), ""));
         }
@@ -298,7 +304,7 @@ final class ControlPlane {
         if (!connection.alive()) {
             return;
         }
-        connection.ended |= connection.bye;
+        connection.ended |= connection.bye || engine.links().needEndOfProcess() && connection.isAtItsEnd();
         if (!connection.ended && !closed && connection.phase.compareTo(ControlConnection.Phase.PROBING) >= 0) {
             connection.sayLast(ControlFrame.of(ControlFrame.BYE, 0, 0, cause)); // or the peer would take it for the end of this process
         }
@@ -307,8 +313,10 @@ final class ControlPlane {
         connections.remove(connection);
         byInstance.remove(connection.remoteInstance, connection);
         rendezvous.onBroken(connection, cause);
-        if (connection.peer != null && connection.peer.alive()) {
+        if (connection.peer != null) {
             connection.peer.ended = connection.ended;
+        }
+        if (connection.peer != null && connection.peer.alive()) {
             engine.failPeer(connection.peer, cause);
             engine.settle();
         }
@@ -476,6 +484,9 @@ final class ControlPlane {
     /** Everything ends; under the lock, when the thread has ended. */
     void dropAll(final String cause) {
         brokenCause = cause;
+        if (closed) {
+            engine.links().end();
+        }
         for (final ControlConnection connection : connections) {
             onBroken(connection, cause);
         }

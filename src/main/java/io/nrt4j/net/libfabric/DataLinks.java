@@ -27,20 +27,30 @@ import org.slf4j.LoggerFactory;
 final class DataLinks {
     private static final Logger LOG = LoggerFactory.getLogger(DataLinks.class);
     private static final Set<DataLinks> ALL = ConcurrentHashMap.newKeySet();
+    /** Providers, or what ofi_rxm stands on, whose connections are TCP sockets of this process. */
+    private static final Set<String> OVER_TCP = Set.of("tcp", "net", "sockets");
 
     private final MessageEngine engine;
-    /** Null where the connections cannot be known: the provider has no IP addresses, or each peer has an endpoint. */
+    /** Null where there are none: the provider has no TCP sockets, whatever its addresses look like, or each peer has an endpoint. */
     private final InetSocketAddress own;
     /** Whether a dead peer's endpoint is closed with it, so that nothing is left to be cut. */
     private final boolean perPeer;
     private final Set<InetSocketAddress> reached = ConcurrentHashMap.newKeySet();
     /** Dead peers whose sockets the provider may not have closed yet. */
     private final List<Peer> dying = new ArrayList<>();
+    /** Peers that have said where their connection comes from, and whose socket has not been looked for. */
+    private final List<Peer> unmatched = new ArrayList<>();
+    /** The endpoint is about to be closed, and all its connections with it. */
+    private boolean ending;
 
     DataLinks(final MessageEngine engine, final FabricEndpoint endpoint, final boolean perPeer) {
         this.engine = engine;
         this.perPeer = perPeer;
-        own = perPeer ? null : TcpSocket.address(endpoint.name());
+        own = perPeer || !isOverTcp(endpoint.info().provider()) ? null : TcpSocket.address(endpoint.name());
+    }
+
+    private static boolean isOverTcp(final String provider) {
+        return OVER_TCP.contains(provider.split(";")[0]);
     }
 
     /** A peer's endpoint is known, and nothing has been sent to it. */
@@ -62,11 +72,11 @@ final class DataLinks {
     }
 
     /** The way to a peer is open. Answers where our connection to it comes from, which it cannot know otherwise; null if it is its own. */
-    InetSocketAddress onUp(final Peer peer) {
+    InetSocketAddress onUp(final Peer peer, final List<TcpSocket> sockets) {
         if (peer.dataAddress == null || isShared(peer.dataAddress)) {
             return null;
         }
-        for (final TcpSocket socket : TcpSocket.connected()) {
+        for (final TcpSocket socket : sockets) {
             if (TcpSocket.same(socket.remote(), peer.dataAddress)) {
                 peer.link = socket;
                 return socket.local();
@@ -79,12 +89,30 @@ final class DataLinks {
     void onSource(final Peer peer, final InetSocketAddress source) {
         peer.source = source;
         if (own != null) {
-            for (final TcpSocket socket : TcpSocket.connected()) {
-                if (accepted(socket) && TcpSocket.same(socket.remote(), source)) {
+            unmatched.add(peer);
+        }
+    }
+
+    /** Whether there is something for {@link #matchSources} to do, which needs all sockets. */
+    boolean hasUnmatched() {
+        return !unmatched.isEmpty();
+    }
+
+    /** Finds the sockets of the peers that have said where they come from, of all at a time. */
+    void matchSources(final List<TcpSocket> sockets) {
+        for (final Peer peer : unmatched) {
+            for (final TcpSocket socket : sockets) {
+                if (accepted(socket) && TcpSocket.same(socket.remote(), peer.source)) {
                     peer.link = socket;
                 }
             }
         }
+        unmatched.clear();
+    }
+
+    /** Whether there are no sockets to be cut, so that it matters whether a peer's process has ended: see {@link #severed}. */
+    boolean needEndOfProcess() {
+        return own == null && !perPeer;
     }
 
     private boolean accepted(final TcpSocket socket) {
@@ -103,7 +131,7 @@ final class DataLinks {
 
     /** Shuts the sockets to a dead peer down. Calls no provider. */
     void cut(final Peer peer) {
-        if (peer.dataAddress == null) {
+        if (peer.dataAddress == null || ending) {
             return;
         }
         final List<TcpSocket> sockets = TcpSocket.connected();
@@ -111,10 +139,10 @@ final class DataLinks {
         final boolean clear = othersAreKnown(peer, sockets);
         int unclear = 0;
         for (final TcpSocket socket : sockets) {
-            final boolean mayBeIts = TcpSocket.same(socket.remote(), peer.dataAddress)
+            final boolean named = socket.equals(peer.link) || accepted(socket) && TcpSocket.same(socket.remote(), peer.source);
+            final boolean mayBeIts = named || TcpSocket.same(socket.remote(), peer.dataAddress)
                 || accepted(socket) && TcpSocket.sameHost(socket.remote(), peer.dataAddress) && !isOthers(peer, socket);
-            final boolean isIts = TcpSocket.same(socket.remote(), peer.dataAddress) ? alone
-                : clear || TcpSocket.same(socket.remote(), peer.source);
+            final boolean isIts = named || (TcpSocket.same(socket.remote(), peer.dataAddress) ? alone : clear);
             if (mayBeIts && isIts) {
                 socket.shutDown();
                 peer.cut.add(socket);
@@ -122,9 +150,10 @@ final class DataLinks {
                 unclear++;
             }
         }
-        peer.cutKnown = !peer.cut.isEmpty() || peer.link != null && unclear == 0;
+        peer.cutKnown = unclear == 0 && (!peer.cut.isEmpty() || peer.link != null);
         if (peer.link != null && !peer.cut.contains(peer.link)) {
-            peer.cut.add(peer.link); // broken by itself, but maybe not read to its end yet
+            peer.link.shutDown(); // unless it broke by itself; it may not be read to its end yet
+            peer.cut.add(peer.link);
         }
         dying.add(peer);
     }
@@ -145,7 +174,7 @@ final class DataLinks {
                 return true;
             }
         }
-        return false;
+        return dying.stream().anyMatch(other -> other != peer && other.cut.contains(socket));
     }
 
     private static boolean isNeighbour(final Peer other, final Peer peer) {
@@ -209,7 +238,12 @@ final class DataLinks {
         return dying.stream().anyMatch(peer -> address.equals(peer.dataAddress));
     }
 
-    /** The endpoint is being closed. */
+    /** The endpoint is about to be closed: from now on nothing is cut. */
+    void end() {
+        ending = true;
+    }
+
+    /** The endpoint is closed, and its sockets with it. */
     void close() {
         ALL.remove(this);
     }

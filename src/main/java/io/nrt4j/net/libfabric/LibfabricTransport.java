@@ -313,7 +313,7 @@ final class LibfabricTransport implements NetTransport {
         final TakeDown ends = new TakeDown();
         engine.lock.lock();
         try {
-            ends.step(this::drain).step(endpoint::close).step(selection::close);
+            ends.step(this::drain).step(endpoint::close).step(engine.links()::close).step(selection::close);
         } finally {
             engine.lock.unlock();
         }

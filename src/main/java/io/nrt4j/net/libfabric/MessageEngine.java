@@ -230,7 +230,7 @@ final class MessageEngine {
     /** Before the lock is given back, by whoever may have ended something: what is retired is closed, and the rest is counted. */
     void publishBusy() {
         settle();
-        busy.lazySet(outcomes.active() + (workHead == null ? 0 : 1));
+        busy.lazySet(outcomes.active() + (workHead == null ? 0 : 1) + closing.waitingSinks());
     }
 
     private static long request(final Comm comm, final int slot) {
@@ -253,6 +253,7 @@ final class MessageEngine {
             return 1;
         }
         buffers.repostWaiting(done == 0);
+        closing.postSinks();
         if (receiving.hasDemands()) {
             done += receiving.serveDemands();
         }
@@ -466,16 +467,17 @@ final class MessageEngine {
     /** The endpoint is about to be closed: nothing is posted or polled any more. */
     void shutDown() {
         brokenCause = "the transport was closed";
+        links.end();
         for (final Peer peer : peers.clone()) {
             if (peer != null) {
                 failPeer(peer, brokenCause);
             }
         }
         settle();
-        links.close();
         endpoint.ops().cancelReceives(endpoint.path());
         comms.clear();
         outcomes.reset();
+        closing.forgetSinks();
         workHead = null;
         publishBusy();
     }

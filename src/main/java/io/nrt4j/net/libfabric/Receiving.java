@@ -10,6 +10,9 @@ import org.slf4j.LoggerFactory;
  * The receiving half of the message protocol. Threads: under the engine's lock. Allocates nothing unless something fails.
  */
 final class Receiving {
+    /** Compared by identity. */
+    private static final String NO_ROOM = "the endpoint has as many operations under way as it may have";
+
     private static final Logger LOG = LoggerFactory.getLogger(Receiving.class);
     /** Receives that are not announced yet, from which on they go without waiting for a message to ride on. */
     private static final int MANY = 16;
@@ -199,20 +202,23 @@ final class Receiving {
      * Posts a receive that swallows a message which was sent to a receive that is gone. Where it cannot be posted, the peer is given
      * up: a message that nobody takes would keep the sender's memory, and its place in the provider, for ever.
      *
-     * @return false when the peer has been given up.
+     * @return false when the provider has no room now, before the deadline: try again.
      */
-    boolean postSink(final RecvComm comm, final int number, final long length) {
+    boolean postSink(final RecvComm comm, final int number, final long length, final long deadlineNs) {
         final String failure = tryPostSink(comm, number, length);
-        if (failure == null) {
-            return true;
+        if (failure == NO_ROOM && System.nanoTime() - deadlineNs < 0) {
+            return false;
         }
-        final String cause = "a message of up to " + length + " bytes, which came too late for its receive, cannot be taken: " + failure;
-        LOG.warn("{}: {}", comm, cause);
-        engine.failPeer(comm.peer, cause);
-        return false;
+        if (failure != null) {
+            final String cause = "a message of up to " + length + " bytes, which came too late for its receive, cannot be taken: "
+                + failure;
+            LOG.warn("{}: {}", comm, cause);
+            engine.failPeer(comm.peer, cause);
+        }
+        return true;
     }
 
-    /** Answers null, or why it cannot. */
+    /** Answers null, or why it cannot; {@link #NO_ROOM} itself when it may succeed later. */
     private String tryPostSink(final RecvComm comm, final int number, final long length) {
         final FabricEndpoint at = comm.peer.endpoint;
         final OpTable ops = at.ops();
@@ -232,13 +238,14 @@ final class Receiving {
         registration.close(); // the operation holds it
         if (op == OpTable.NONE) {
             Memory.free(memory);
-            return "the endpoint has as many operations under way as it may have";
+            return NO_ROOM;
         }
         ops.memory[op] = memory;
         final long rc = at.path().recv(memory, length, registration.descriptor, Wire.directTag(comm.id, number), 0, ops.context(op));
         if (rc != 0) {
             ops.release(op);
-            return endpoint.describe("fi_trecv of " + length + " bytes", rc);
+            return rc == -FiLayout.EAGAIN || rc == -FiLayout.ENOMEM ? NO_ROOM
+                : endpoint.describe("fi_trecv of " + length + " bytes", rc);
         }
         at.directReceives++;
         return null;

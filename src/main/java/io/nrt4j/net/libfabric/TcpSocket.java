@@ -66,9 +66,9 @@ record TcpSocket(int descriptor, String identity, InetSocketAddress local, InetS
         return sockets;
     }
 
-    /** The one between two addresses, or null. */
-    static TcpSocket between(final InetSocketAddress local, final InetSocketAddress remote) {
-        for (final TcpSocket socket : connected()) {
+    /** The one of them between two addresses, or null. */
+    static TcpSocket between(final List<TcpSocket> sockets, final InetSocketAddress local, final InetSocketAddress remote) {
+        for (final TcpSocket socket : sockets) {
             if (same(socket.local, local) && same(socket.remote, remote)) {
                 return socket;
             }

@@ -25,8 +25,8 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Threads: as {@link NetTransport} says; see {@link NccomComm} for what excludes what. {@code nics} caches what the library
  * answers, which is the same for all who ask; {@code closed} elects the one that closes. {@code netUses} counts, by
- * compare-and-set, this transport while it is open and each communicator that is being ended; who brings it to 0 gives the library's
- * network back, so that it does not end under a call.
+ * compare-and-set, this transport while it is open, each call that needs no communicator, and each communicator that is being
+ * ended; who brings it to 0 gives the library's network back, so that it does not end under a call.
  *
  * <p>Ports the {@code ncclNet*} wrappers (0x1c3xxx).
  */
@@ -75,12 +75,15 @@ final class LibnccomTransport implements NetTransport {
         }
         if (nics[lnc] == UNKNOWN) {
             checkOpen(NccomSymbol.PREFERRED_NC_RID_NIC);
+            enterNet(NccomSymbol.PREFERRED_NC_RID_NIC);
             try (NativeCall call = new NativeCall()) {
                 final int status = nccom.neuronPreferredNcRidNic(call, lnc, config.vtpbIndex(lnc), call.outAddress(0));
                 if (status != 0) {
                     throw NccomFailure.of(NccomSymbol.PREFERRED_NC_RID_NIC, "for lnc " + lnc, status);
                 }
                 nics[lnc] = call.outInt(0);
+            } finally {
+                releaseNet();
             }
         }
         return nics[lnc];
@@ -91,6 +94,7 @@ final class LibnccomTransport implements NetTransport {
     @Override
     public long listen(final int nic, final byte[] handleOut) {
         checkHandle(NccomSymbol.NET_LISTEN, handleOut);
+        enterNet(NccomSymbol.NET_LISTEN);
         try (NativeCall call = new NativeCall()) {
             final int status = SignalGuard.around(
                 () -> nccom.neuronNetListen(call, nic, call.handleAddress(), call.outAddress(0)));
@@ -99,6 +103,8 @@ final class LibnccomTransport implements NetTransport {
             }
             call.getHandle(handleOut);
             return add(NccomComm.Kind.LISTEN, call.out(0));
+        } finally {
+            releaseNet();
         }
     }
 
@@ -106,6 +112,7 @@ final class LibnccomTransport implements NetTransport {
     @Override
     public long connect(final int nic, final byte[] handle) {
         checkHandle(NccomSymbol.NET_CONNECT, handle);
+        enterNet(NccomSymbol.NET_CONNECT);
         try (NativeCall call = new NativeCall()) {
             call.putHandle(handle);
             final int status = SignalGuard.around(
@@ -117,6 +124,8 @@ final class LibnccomTransport implements NetTransport {
                 throw NccomFailure.of(NccomSymbol.NET_CONNECT, "on nic " + nic, status);
             }
             return call.out(0) == 0 ? NOT_YET : add(NccomComm.Kind.SEND, call.out(0));
+        } finally {
+            releaseNet();
         }
     }
 
@@ -260,7 +269,7 @@ final class LibnccomTransport implements NetTransport {
 
     private void close(final long handle, final NccomComm.Kind kind, final long deadlineNs) {
         final long startNs = System.nanoTime();
-        if (netUses.getAndUpdate(uses -> uses == 0 ? 0 : uses + 1) == 0) {
+        if (!takeNet()) {
             return;
         }
         final NccomComm found = comms.find(handle);
@@ -301,6 +310,18 @@ final class LibnccomTransport implements NetTransport {
             closeNative(call, comm.kind(), comm.pointer(), comm.toString());
         } finally {
             releaseNet();
+        }
+    }
+
+    /** False when the network has been given back. */
+    private boolean takeNet() {
+        return netUses.getAndUpdate(uses -> uses == 0 ? 0 : uses + 1) != 0;
+    }
+
+    /** Before a call that needs the network but no communicator: {@link #releaseNet} follows it. */
+    private void enterNet(final NccomSymbol symbol) {
+        if (!takeNet()) {
+            throw new NrtException(NrtStatus.CLOSED, symbol.symbol() + ": the transport was closed");
         }
     }
 

@@ -273,6 +273,40 @@ class ControlTest {
         }
     }
 
+    /** A provider that has no room for a receive now has it later: nobody's peer ends for that. */
+    @Test
+    void aLateMessageThatThereIsNoRoomForIsTakenLater() {
+        try (FabricPair pair = new FabricPair("tcp;ofi_rxm")) {
+            final FabricPair.Link link = FabricPair.link(pair.left, pair.right);
+            final RecvComm recv = (RecvComm) pair.right.engine().comms().findOpen(link.recv(), false);
+            final MessageEngine engine = pair.right.engine();
+            final FabricEndpoint at = engine.endpoint();
+            final DataPath real = at.path();
+            under(pair.right, () -> {
+                setPath(at, new PathStub(real) {
+                    @Override
+                    public long recv(final long buffer, final long length, final long descriptor, final long tag, final long ignore,
+                        final long operation) {
+                        return -FiLayout.EAGAIN;
+                    }
+                });
+                recv.takenBack.add(new long[] {0, MIB});
+                recv.takenBack.add(new long[] {1, 10});
+                engine.closing().swallow(recv, 2, new byte[] {3});
+                engine.progressLocked();
+                assertThat(engine.closing().waitingSinks()).isEqualTo(2);
+                assertThat(recv.peer.alive()).isTrue();
+                setPath(at, real);
+            });
+            assertThat(pair.right.needsProgress()).isTrue();
+            FabricPair.await("room", () -> {
+                pair.right.progress();
+                return !pair.right.needsProgress();
+            });
+            under(pair.right, () -> assertThat(engine.operations(OpTable.SINK)).isEqualTo(2));
+        }
+    }
+
     /** A data path whose calls a test may answer in the provider's place. */
     private static class PathStub implements DataPath {
         private final DataPath real;

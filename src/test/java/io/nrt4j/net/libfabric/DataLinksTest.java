@@ -135,6 +135,22 @@ class DataLinksTest {
         }
     }
 
+    /** Addresses alone make no TCP sockets: nothing is looked for, and the end of the peer's process is what counts. */
+    @Test
+    void aPeerWithoutSocketsIsCutByTheEndOfItsProcess() {
+        try (FabricPair pair = new FabricPair("udp;ofi_rxd")) {
+            FabricPair.link(pair.left, pair.right);
+            final Peer peer = peerOf(pair.left);
+            assertThat(peer.dataAddress).isNull();
+            pair.right.close();
+            FabricPair.await("its goodbye", () -> {
+                pair.left.progress();
+                return !peer.alive();
+            });
+            assertThat(pair.left.engine().links().severed(peer)).isTrue();
+        }
+    }
+
     /** The provider keeps the memory of what it has, whatever became of the peer. */
     @Test
     void memoryThatCannotBeTakenBackIsSaidToBeInUse() {
