@@ -8,9 +8,6 @@ import io.nrt4j.proxy.ProcessBarrier;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.concurrent.BrokenBarrierException;
-import java.util.concurrent.Callable;
-import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -43,23 +40,13 @@ final class CollectiveJob {
         this.onConnected = onConnected;
     }
 
-    /** Waits for the other ranks of this process before a measured run. */
-    @FunctionalInterface
-    private interface Gate {
-        void await() throws BrokenBarrierException, InterruptedException, TimeoutException;
-    }
-
     /**
      * Runs one rank, the others being other processes.
      *
      * @return nanoseconds of each iteration.
      */
     long[] runOne(final int rank) {
-        try {
-            return runRank(rank, null, () -> { });
-        } catch (final BrokenBarrierException | InterruptedException | TimeoutException ex) {
-            throw new NrtException(NrtStatus.FAILURE, "rank " + rank + " was disturbed", ex);
-        }
+        return runRank(rank, null, new RankGate(1, job.limit()));
     }
 
     /**
@@ -70,7 +57,7 @@ final class CollectiveJob {
      */
     long[] runAll() {
         final ProcessBarrier barrier = new ProcessBarrier(job.ranks());
-        final CyclicBarrier gate = new CyclicBarrier(job.ranks());
+        final RankGate gate = new RankGate(job.ranks(), job.limit());
         final ExecutorService runtimes = Executors.newFixedThreadPool(job.ranks(), work -> {
             final Thread thread = new Thread(work, "collective-runtime");
             thread.setDaemon(true);
@@ -80,15 +67,7 @@ final class CollectiveJob {
             final List<Future<long[]>> results = new ArrayList<>();
             for (int rank = 0; rank < job.ranks(); rank++) {
                 final int mine = rank;
-                final Callable<long[]> work = () -> {
-                    try {
-                        return runRank(mine, barrier.of(mine), () -> gate.await(job.limit().toMillis(), TimeUnit.MILLISECONDS));
-                    } finally {
-                        // Whoever waits for a rank that failed need not wait any longer.
-                        gate.reset();
-                    }
-                };
-                results.add(runtimes.submit(work));
+                results.add(runtimes.submit(() -> runRank(mine, barrier.of(mine), gate)));
             }
             return collect(results);
         } finally {
@@ -125,10 +104,23 @@ final class CollectiveJob {
         return first;
     }
 
-    private long[] runRank(final int rank, final HostBarrier barrier, final Gate gate)
-        throws BrokenBarrierException, InterruptedException, TimeoutException {
+    private long[] runRank(final int rank, final HostBarrier barrier, final RankGate gate) {
+        boolean done = false;
+        try {
+            final long[] times = runIterations(rank, barrier, gate);
+            done = true;
+            return times;
+        } finally {
+            if (!done) {
+                gate.fail();
+            }
+        }
+    }
+
+    private long[] runIterations(final int rank, final HostBarrier barrier, final RankGate gate) {
         final long[] times = new long[iterations];
-        try (NetTransport transport = transports.apply(rank); CollectiveRank member = new CollectiveRank(job, rank, transport, barrier)) {
+        try (NetTransport transport = transports.apply(rank);
+            CollectiveRank member = new CollectiveRank(job, rank, transport, barrier, gate)) {
             onConnected.accept(rank);
             for (int i = 0; i < iterations; i++) {
                 member.prepare();

@@ -70,15 +70,16 @@ final class CollectiveRank implements AutoCloseable {
      * Connects a rank and prepares its steps.
      *
      * @param barrier this rank's side of a barrier within the process, or null for one over the transport.
+     * @param gate    tells when another rank has failed, who will not connect any more.
      */
-    CollectiveRank(final Job job, final int rank, final NetTransport transport, final HostBarrier barrier) {
+    CollectiveRank(final Job job, final int rank, final NetTransport transport, final HostBarrier barrier, final RankGate gate) {
         this.rank = rank;
         kind = job.kind();
         ranks = job.ranks();
         input = job.input();
         limit = job.limit();
         sliceBytes = (int) Math.min(job.sliceBytes(), transport.maxMessageBytes());
-        links = RankLinks.connect(transport, rank, ranks, job.meeting(), barrier == null, limit);
+        links = RankLinks.connect(transport, rank, ranks, job.meeting(), barrier == null, limit, gate);
         final int count = kind.steps(ranks);
         data = NrtTensor.allocate(Math.max(1, input.length));
         received = NrtTensor.allocate(Math.max(1, input.length / ranks + 1));

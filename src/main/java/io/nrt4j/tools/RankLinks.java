@@ -102,14 +102,15 @@ final class RankLinks implements AutoCloseable {
      *
      * @param barrier whether to connect the barrier's links as well.
      * @param limit   longest wait for the other ranks.
+     * @param gate    tells when one of them has failed.
      */
     static RankLinks connect(
         final NetTransport transport, final int rank, final int ranks, final Meeting meeting, final boolean barrier,
-        final Duration limit) {
+        final Duration limit, final RankGate gate) {
         final RankLinks made = new RankLinks(transport, rank, ranks, meeting, barrier);
         try {
             made.links.forEach(Link::begin);
-            made.connectAll(limit);
+            made.connectAll(limit, gate);
             return made;
         } catch (final RuntimeException ex) {
             made.close();
@@ -117,8 +118,11 @@ final class RankLinks implements AutoCloseable {
         }
     }
 
-    private void connectAll(final Duration limit) {
-        Connecting.await(transport, System.nanoTime() + limit.toNanos(), this::stepAll,
+    private void connectAll(final Duration limit, final RankGate gate) {
+        Connecting.await(transport, System.nanoTime() + limit.toNanos(), () -> {
+            gate.check();
+            return stepAll();
+        },
             () -> "rank " + rank + " was not connected (missing: " + links.stream().filter(link -> link.comm == NetTransport.NOT_YET)
                 .map(link -> link.name).collect(Collectors.joining(", ")) + "; limit " + limit.toMillis() + " ms)");
         takeBarrierLinks();

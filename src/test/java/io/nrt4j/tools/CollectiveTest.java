@@ -20,6 +20,7 @@ import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -136,13 +137,13 @@ class CollectiveTest {
             final io.nrt4j.proxy.ProcessBarrier barrier = new io.nrt4j.proxy.ProcessBarrier(2);
             final Throwable[] peerFailure = new Throwable[1];
             final Thread peer = new Thread(() -> peerFailure[0] = catchThrowable(() -> {
-                try (CollectiveRank rank = new CollectiveRank(job, 1, other, barrier.of(1))) {
+                try (CollectiveRank rank = new CollectiveRank(job, 1, other, barrier.of(1), new RankGate(2, LIMIT))) {
                     rank.prepare();
                     assertThat(catchThrowable(rank::check)).hasMessageContaining("rank 1: all-reduce: byte 0 is ");
                 }
             }));
             peer.start();
-            try (CollectiveRank rank = new CollectiveRank(job, 0, one, barrier.of(0))) {
+            try (CollectiveRank rank = new CollectiveRank(job, 0, one, barrier.of(0), new RankGate(2, LIMIT))) {
                 rank.prepare();
                 assertThat(catchThrowable(rank::check)).hasMessageContaining("byte ");
                 peer.join();
@@ -192,12 +193,15 @@ class CollectiveTest {
         assertNothingLeft(registry);
     }
 
-    @Test
+    /** Whenever it does: before the others connect to it, and when they are about to wait for it. */
+    @RepeatedTest(20)
     void aRankThatCannotConnectEndsTheJobAndLeavesNothing() {
         final SharedProxyQueues registry = new SharedProxyQueues();
         final FaultPlan[] plans = plans(3);
         plans[1].failEvery(Operation.REG_MR, "no memory for you");
+        final Stopwatch watch = Stopwatch.start();
         final Throwable failure = catchThrowable(() -> job(CollectiveKind.ALL_GATHER, 3000, 1, registry, plans).runAll());
+        assertThat(watch.elapsed()).as("well before any time limit").isLessThan(Duration.ofSeconds(10));
         assertThat(failure.getMessage() + Arrays.toString(failure.getSuppressed())).contains("no memory for you");
         assertNothingLeft(registry);
     }
