@@ -362,6 +362,9 @@ final class ControlPlane {
                 }
                 rendezvous.reroute(other, connection);
                 onBroken(other, "the peer's own connection is used");
+            } else if (other != null && mayBeLateHello(other, frame.a())) {
+                send(connection, ControlFrame.of(ControlFrame.COLLISION, 0, 0, ""));
+                return; // the other side closes it, or has
             } else if (other != null) {
                 onBroken(other, "the peer opened a new connection");
             }
@@ -385,6 +388,14 @@ final class ControlPlane {
         }
         strangers.say("refused a control connection " + connection + ": " + refusal);
         send(connection, ControlFrame.of(ControlFrame.REFUSED, frame.b() == instance && incompatible ? 1 : 0, 0, refusal));
+    }
+
+    /**
+     * Whether a peer's hello may be one that lost a collision: it was said before the peer took our connection, which won, and comes after
+     * the peer's answer on that, since they went different ways.
+     */
+    private boolean mayBeLateHello(final ControlConnection winner, final long remoteInstance) {
+        return winner.outgoing && instance < remoteInstance && !winner.bye && System.nanoTime() - winner.deadlineNs < 0;
     }
 
     private void onHelloAnswer(final ControlConnection connection, final ControlFrame frame) {

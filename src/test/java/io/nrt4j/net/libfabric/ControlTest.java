@@ -154,6 +154,36 @@ class ControlTest {
         }
     }
 
+    /** The peer's hello went another way than its answer on our connection, which won, and comes after it. */
+    @Test
+    void aHelloThatLostItsCollisionAndComesLateEndsNothing() throws IOException {
+        try (LibfabricTransport transport = new LibfabricTransport(FabricPair.config("tcp;ofi_rxm"));
+            LibfabricTransport other = new LibfabricTransport(FabricPair.config("tcp;ofi_rxm"));
+            ServerSocket peer = new ServerSocket(0, 5, transport.engine().control().address().getAddress())) {
+            peer.setSoTimeout(READ_MS);
+            final long instance = Long.MAX_VALUE; // the higher one, whose connection loses
+            final byte[] handle = new byte[NetTransport.HANDLE_BYTES];
+            new ListenHandle(instance, 1, new InetSocketAddress(peer.getInetAddress(), peer.getLocalPort())).write(handle);
+            final byte[] own = new byte[NetTransport.HANDLE_BYTES];
+            transport.listen(0, own);
+            assertThat(transport.connect(0, handle)).isEqualTo(NetTransport.NOT_YET);
+            try (Socket winner = peer.accept();
+                Socket loser = new Socket(peer.getInetAddress(), ListenHandle.read(own).control().getPort())) {
+                winner.setSoTimeout(READ_MS);
+                loser.setSoTimeout(READ_MS);
+                final ControlFrame hello = read(winner);
+                winner.getOutputStream().write(new ControlFrame(ControlFrame.HELLO_ACK, instance, hello.a(), 0, 32L << 32 | 8192,
+                    other.engine().endpoint().name(), hello.text()).encode().array());
+                FabricPair.await("the answer", () -> connectionOf(transport).phase == ControlConnection.Phase.PROBING);
+                loser.getOutputStream().write(new ControlFrame(ControlFrame.HELLO, instance, hello.a(), 0, 32L << 32 | 8192,
+                    other.engine().endpoint().name(), hello.text()).encode().array());
+                assertThat(read(loser).type()).isEqualTo(ControlFrame.COLLISION);
+                under(transport, () -> assertThat(connectionOf(transport).alive()).isTrue());
+            }
+            transport.abandonConnect(0, handle);
+        }
+    }
+
     /** The receive of a long message that the sender's provider fails while its communicator closes does not wait for ever. */
     @Test
     void aSendThatFailsWhileItsCommunicatorClosesFailsItsReceive() throws Exception {
