@@ -114,9 +114,11 @@ class ControlTest {
                 socket.setSoTimeout(READ_MS);
                 final ByteBuffer hello = new ControlFrame(ControlFrame.HELLO, 4711, listen.instance(), 1, 32L << 32 | 8192,
                     new byte[] {1, 2, 3}, "tcp;ofi_rxm " + ByteOrder.nativeOrder()).encode();
+                final ByteBuffer hellos = ByteBuffer.allocate(5 * ControlFrame.BYTES);
                 for (int i = 0; i < 5; i++) {
-                    socket.getOutputStream().write(hello.array());
+                    hellos.put(hello.array());
                 }
+                socket.getOutputStream().write(hellos.array()); // at once: it may be closed after the second
                 expectEnd(new DataInputStream(socket.getInputStream()));
             }
             assertThat(transport.engine().describe()).doesNotContain("peer");
