@@ -204,7 +204,7 @@ run_quick() {
     local failed=no folder="$WORK/report-quick-java$(jdk_version "$home")"
     # All threads of a test compiled in the same way, no random C2, one short iteration.
     local sample=(-m quick -sc false -f 1 -fsm 0 -iters 1 -time 100 -pth false)
-    jcstress "$folder" "$classpath" "$QUICK" "${sample[@]}" -strideSize 64 -strideCount 4 > "$WORK/quick.log" 2>&1 || failed=yes
+    jcstress "$folder" "$classpath" "$QUICK" "${sample[@]}" -strideSize 64 -strideCount 2 > "$WORK/quick.log" 2>&1 || failed=yes
     jcstress "$folder-heavy" "$classpath" "$QUICK_HEAVY" "${sample[@]}" -strideSize 4 -strideCount 2 > "$WORK/quick-heavy.log" 2>&1 || failed=yes
     if [ "$failed" = yes ]; then
         cat "$WORK/quick.log" "$WORK/quick-heavy.log"
