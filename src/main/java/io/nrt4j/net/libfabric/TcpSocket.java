@@ -1,6 +1,7 @@
 package io.nrt4j.net.libfabric;
 
 import com.sun.jna.Function;
+import com.sun.jna.Native;
 import com.sun.jna.NativeLibrary;
 import com.sun.jna.Pointer;
 import java.io.File;
@@ -14,6 +15,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * A connected TCP socket of this process, whoever opened it: a provider, which does not tell, or the JDK, which hides the descriptor. It
@@ -27,6 +30,7 @@ import java.util.List;
  * @param remote     the other end.
  */
 record TcpSocket(int descriptor, String identity, InetSocketAddress local, InetSocketAddress remote) {
+    private static final Logger LOG = LoggerFactory.getLogger(TcpSocket.class);
     private static final NativeLibrary LIBC = NativeLibrary.getInstance("c");
     private static final String DESCRIPTORS = "/proc/self/fd";
     private static final int ADDRESS_ROOM = 128;
@@ -154,8 +158,8 @@ record TcpSocket(int descriptor, String identity, InetSocketAddress local, InetS
      * it that the owner does not close it at the same time.
      */
     void shutDown() {
-        if (isOpen()) {
-            LIBC.getFunction("shutdown").invokeInt(new Object[] {descriptor, SHUT_RDWR});
+        if (isOpen() && LIBC.getFunction("shutdown").invokeInt(new Object[] {descriptor, SHUT_RDWR}) != 0) {
+            LOG.debug("shutdown of {}: {}; it broke by itself", this, Native.getLastError());
         }
     }
 
