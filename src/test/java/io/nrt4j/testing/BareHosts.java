@@ -88,7 +88,8 @@ public final class BareHosts implements AutoCloseable {
         }
     }
 
-    private static int run(final List<String> command, final StringBuilder output) {
+    /** Answers the exit code, or -1, and appends what was printed. */
+    static int run(final List<String> command, final StringBuilder output) {
         try {
             final Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
             output.append(new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip());

@@ -1,11 +1,8 @@
 package io.nrt4j.testing;
 
-import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Assumptions;
 
 /**
@@ -64,7 +61,7 @@ public final class TwoHosts implements AutoCloseable {
     /** Null when it went well. */
     private static String refusalOf(final String command) {
         final StringBuilder output = new StringBuilder();
-        return run(List.of(command.split(" ")), output) == 0 ? null : output.toString();
+        return BareHosts.run(List.of(command.split(" ")), output) == 0 ? null : output.toString();
     }
 
     private static void must(final String command) {
@@ -76,22 +73,8 @@ public final class TwoHosts implements AutoCloseable {
 
     private static String said(final List<String> command) {
         final StringBuilder output = new StringBuilder();
-        run(command, output);
+        BareHosts.run(command, output);
         return output.toString();
-    }
-
-    private static int run(final List<String> command, final StringBuilder output) {
-        try {
-            final Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
-            output.append(new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip());
-            return process.waitFor(10, TimeUnit.SECONDS) ? process.exitValue() : -1;
-        } catch (final IOException ex) {
-            output.append(ex.getMessage());
-        } catch (final InterruptedException ex) {
-            Thread.currentThread().interrupt();
-            output.append("interrupted");
-        }
-        return -1;
     }
 
     /**
@@ -160,6 +143,6 @@ public final class TwoHosts implements AutoCloseable {
 
     @Override
     public void close() {
-        undo.forEach(command -> run(command, new StringBuilder())); // the interfaces go with them
+        undo.forEach(command -> BareHosts.run(command, new StringBuilder())); // the interfaces go with them
     }
 }
