@@ -24,7 +24,8 @@ import org.slf4j.LoggerFactory;
  * {@link Rendezvous} has to say, closes communicators, and is the liveness channel: when it breaks, the requests of that peer's
  * communicators fail.
  *
- * <p>When two processes open a connection to each other at the same time, the one from the smaller instance number stays.
+ * <p>When two processes open a connection to each other at the same time, the one from the smaller instance number stays, also when the
+ * other's hello comes late.
  * Threads: all state under the engine's lock; the sockets belong to {@link ControlThread}, which calls the {@code on...}
  * methods under that lock.
  */
