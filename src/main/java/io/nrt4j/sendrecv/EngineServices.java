@@ -82,22 +82,13 @@ final class EngineServices {
     }
 
     private void awaitUnchanging(final long deadlineNs) {
-        boolean interrupted = false;
-        while (changing != null) {
-            final long leftNs = deadlineNs - System.nanoTime();
-            if (leftNs <= 0) {
-                break;
-            }
-            try {
+        final boolean unchanging = Uninterrupted.await(deadlineNs - System.nanoTime(), leftNs -> {
+            if (changing != null) {
                 TimeUnit.NANOSECONDS.timedWait(this, leftNs);
-            } catch (final InterruptedException ex) {
-                interrupted = true;
             }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
-        if (changing != null) {
+            return changing == null;
+        });
+        if (!unchanging) {
             throw new NrtException(NrtStatus.TIMEOUT, "the transport " + provider.name() + " is still being " + changing);
         }
     }
